@@ -1,0 +1,53 @@
+/**
+ * The file system as the log needs it: port of `node-file-system.ts` and of the simulated disk of the tests.
+ *
+ * Paths are relative to the data folder, with `/`. Errors are `EdgeError`: EDGE_DISK_FULL (ENOSPC, EDQUOT), EDGE_IO (all
+ * others) with the system's code in `details.code`. Short calls are synchronous: they end in the page cache within
+ * microseconds. Whatever waits for the device (`datasync`, cold reads, directory syncs) is not.
+ */
+export interface FileSystem {
+  /** @returns names in a folder; empty when it does not exist. */
+  list(path: string): readonly DirectoryEntry[]
+  /** Opens for reading and writing. `create`: the file must not exist yet. @throws EDGE_IO with code ENOENT or EEXIST. */
+  open(path: string, mode: 'existing' | 'create'): LogFile
+  /** Makes a folder and its parents; no error when it is there. */
+  makeDirectory(path: string): void
+  rename(from: string, to: string): void
+  /** No error when it is not there. */
+  unlink(path: string): void
+  /** Makes names given or taken in this folder durable. */
+  syncDirectory(path: string): Promise<void>
+  space(): DiskSpace
+  /** Takes the data folder for this process until `release`. @throws EDGE_STORE_IN_USE. */
+  lock(path: string): FileLock
+}
+
+export interface DirectoryEntry {
+  readonly name: string
+  readonly isDirectory: boolean
+}
+
+export interface DiskSpace {
+  readonly freeBytes: number
+  readonly totalBytes: number
+}
+
+export interface FileLock {
+  release(): void
+}
+
+export interface LogFile {
+  /** Bytes in the file now. */
+  size(): number
+  /** Fills `targetView` from `position` on. @returns bytes read: fewer only at the end of the file. */
+  read(targetView: Uint8Array, position: number): number
+  /** As `read`, off the event loop. `target` is owned by the call until it resolves. */
+  readLater(target: Uint8Array, position: number): Promise<number>
+  /** Writes all of `bytesView` into the page cache. @throws also on a short write; a part may be in the file then. */
+  write(bytesView: Uint8Array, position: number): void
+  /** Calls back once, in a later turn: null when everything written before the call is on stable storage. */
+  datasync(done: (error: Error | null) => void): void
+  truncate(size: number): void
+  /** Idempotent; a running sync or read ends first. */
+  close(): void
+}
