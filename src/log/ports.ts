@@ -2,7 +2,10 @@
  * What the two halves of the log ask of each other: the *engine* (journal, segments, recovery) and the *catalog* (names,
  * descriptors, SQLite). `log.ts` wires them; nothing else imports this file.
  */
-import type { Durability, Partition, ProducerTag, TopicOptions } from './api.ts'
+import type { Durability, LogFinding, Partition, ProducerTag, TopicOptions } from './api.ts'
+
+/** Takes a problem worth telling; whoever owns the list of findings adds the time and logs it. */
+export type ReportFinding = (finding: Omit<LogFinding, 'atUs'>) => void
 
 /** One partition incarnation as its topic descriptor knows it. */
 export interface PartitionSpec {
@@ -23,10 +26,45 @@ export interface PartitionSpec {
 export interface PartitionHost {
   /** Makes a partition usable at once: its folder exists and is durable. */
   addPartition(spec: PartitionSpec): Partition
-  /** Its batches in the journal are forgotten, its files closed; the catalog then moves the folder to the trash. */
+  /**
+   * Its batches in the journal are forgotten, its files closed, nothing is written for it any more. The catalog has moved
+   * its folder to the trash in the same turn: if that fails, the partition stays whole.
+   */
   removePartition(key: number): void
   /** The topic's options changed: expiry, size, overflow (durability is fixed at creation). */
   updateOptions(key: number, options: TopicOptions): void
+}
+
+/** A closed segment as retention sees it; the active one is not among them. */
+export interface SealedSegment {
+  readonly baseOffset: bigint
+  /** Exclusive: where the next segment begins. */
+  readonly endOffset: bigint
+  /** Physical bytes. */
+  readonly sizeBytes: number
+  readonly messageCount: number
+  /** Append time of its last batch, µs since the Unix epoch. */
+  readonly lastAppendUs: bigint
+  /** False when that time came from a clock not to be trusted: it then never expires by age. */
+  readonly isClockTrusted: boolean
+}
+
+/** The engine's side, for retention. Segments are dropped through `Partition.deleteSegments`. */
+export interface SegmentHost {
+  /** Oldest first, without gaps in order; empty for unknown keys. */
+  sealedSegments(key: number): readonly SealedSegment[]
+  /** Physical bytes of everything: segments, journal, SQLite, reserve. */
+  diskUsedBytes(): number
+}
+
+/** Retention's side, for the engine: asked at every append, so it is one look into a map. */
+export interface AppendGate {
+  /** Why a topic takes nothing now: over its size or the disk budget, and not allowed to drop what it has. */
+  refusal(key: number): 'reject' | 'drop-newest' | null
+  /** Counts messages that a full `drop-newest` topic did not take; `nextOffset` is where they would have gone. */
+  droppedNewest(key: number, nextOffset: bigint, messageCount: number, sizeBytes: number): void
+  /** A segment was sealed or a repack ended: look at sizes soon. */
+  segmentsChanged(): void
 }
 
 /** The catalog's side, for the engine. */

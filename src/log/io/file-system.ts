@@ -15,6 +15,8 @@ export interface FileSystem {
   rename(from: string, to: string): void
   /** No error when it is not there. */
   unlink(path: string): void
+  /** Removes an empty folder; no error when it is not there. */
+  removeDirectory(path: string): void
   /** Makes names given or taken in this folder durable. */
   syncDirectory(path: string): Promise<void>
   space(): DiskSpace
