@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { EdgeError } from '../../../../src/errors.ts'
+import { formatConfig, loadConfig } from '../../../../src/runtime/config/load.ts'
+
+const load = (text: string | null, environment: Record<string, string> = {}, flags: Record<string, unknown> = {}) =>
+  loadConfig({ file: text === null ? null : { name: 'edge.toml', text }, environment, flags })
+
+function problemsOf(run: () => unknown): readonly string[] {
+  try {
+    run()
+  } catch (error) {
+    assert.ok(error instanceof EdgeError)
+    assert.equal(error.code, 'EDGE_CONFIG_INVALID')
+    return error.details.problems as readonly string[]
+  }
+  return assert.fail('no problem was found')
+}
+
+describe('configuration', () => {
+  it('is complete without any source', () => {
+    const config = load(null)
+    assert.equal(config.log.default_durability, 'durable')
+    assert.ok(Object.isFrozen(config) && Object.isFrozen(config.log))
+  })
+
+  it('lets the environment win over the file and a flag over both', () => {
+    const file = '[system]\npath = "from-file"\n[logging]\nlevel = "warn"\n'
+    const config = load(
+      file,
+      { EDGE_SYSTEM__PATH: 'from-environment', EDGE_LOGGING__LEVEL: 'debug' },
+      { 'system.path': 'from-flag' },
+    )
+    assert.equal(config.system.path, 'from-flag')
+    assert.equal(config.logging.level, 'debug')
+  })
+
+  it('reports every problem at once, with path, source, found and expected', () => {
+    const problems = problemsOf(() =>
+      load('[log]\nsegment_size = "tiny"\ncolour = 1\n', { EDGE_LOGGING__LEVEL: 'loud' }),
+    )
+    assert.equal(problems.length, 3)
+    assert.match(problems.join('\n'), /log\.segment_size \(edge\.toml\): found "tiny", expected a size/)
+    assert.match(problems.join('\n'), /log\.colour \(edge\.toml\): unknown key/)
+    assert.match(problems.join('\n'), /logging\.level \(EDGE_LOGGING__LEVEL\): found "loud", expected one of/)
+  })
+
+  it('suggests the key that was meant', () => {
+    assert.match(problemsOf(() => load('[log]\nsegment_sise = "1 MiB"\n'))[0] ?? '', /did you mean log\.segment_size\?/)
+    assert.match(problemsOf(() => load('[storage]\npath = "x"\n'))[0] ?? '', /did you mean system\.path\?/)
+  })
+
+  it('says where a file stops being TOML', () => {
+    assert.match(problemsOf(() => load('[log\nx = 1'))[0] ?? '', /edge\.toml, line 1, column \d+: not TOML/)
+  })
+
+  it('ignores environment variables that are not of its form', () => {
+    assert.equal(load(null, { EDGE_HOME: 'x', PATH: 'y' }).system.path, 'local_data')
+  })
+
+  it('reads back what it writes', () => {
+    const config = load(null, { EDGE_SYSTEM__PATH: 'a "quoted" folder' })
+    assert.deepEqual(load(formatConfig(config)), config)
+  })
+})
