@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type CommandSpec, parseCommandLine, type Values } from '../../../../src/runtime/cli/grammar.ts'
+
+const stream = { name: 'stream', summary: '', isPositional: true, isRequired: true }
+const COMMANDS: readonly CommandSpec[] = [
+  {
+    path: ['topic', 'create'],
+    summary: 'Create a topic.',
+    arguments: [
+      stream,
+      { name: 'name', summary: '', isPositional: true, isRequired: true },
+      { name: 'partitions', summary: '', isPositional: true },
+      { name: 'compression', summary: '', isPositional: true },
+      { name: 'set', summary: '', isVariadic: true },
+    ],
+  },
+  {
+    path: ['topic', 'get'],
+    aliases: [['topic', 'stats']],
+    summary: 'Show a topic.',
+    arguments: [stream, { name: 'topic', summary: '', isPositional: true }],
+  },
+  {
+    path: ['message', 'send'],
+    summary: 'Send.',
+    arguments: [
+      stream,
+      { name: 'messages', summary: '', isPositional: true, isVariadic: true },
+      { name: 'key', aliases: ['m', 'partition-key'], summary: '' },
+    ],
+  },
+]
+const COMMON = [
+  { name: 'username', aliases: ['u'], summary: '' },
+  { name: 'quiet', aliases: ['q'], isFlag: true, summary: '' },
+]
+
+function parse(line: string): { path: string; values: Values } {
+  const parsed = parseCommandLine(line.split(' ').filter(Boolean), COMMANDS, COMMON)
+  assert.ok('command' in parsed, `no command: ${line}`)
+  return { path: parsed.command.path.join(' '), values: parsed.values }
+}
+
+describe('command line grammar', () => {
+  it('takes the same arguments by place and by name', () => {
+    for (const line of [
+      'topic create orders events 4 none',
+      'topic create --stream orders events --partitions 4 --compression none',
+    ]) {
+      const { path, values } = parse(line)
+      assert.equal(path, 'topic create')
+      assert.deepEqual(
+        ['stream', 'name', 'partitions', 'compression'].map((name) => values.text(name)),
+        ['orders', 'events', '4', 'none'],
+      )
+    }
+  })
+
+  it('takes options before the command, with equals signs and short names', () => {
+    const { values } = parse('-u root --quiet message send orders -m=k a b -- --c')
+    assert.equal(values.text('username'), 'root')
+    assert.ok(values.has('quiet'))
+    assert.equal(values.text('key'), 'k')
+    assert.deepEqual(values.all('messages'), ['a', 'b', '--c'])
+  })
+
+  it('finds a command by its other name', () => {
+    assert.equal(parse('topic stats --stream orders events').path, 'topic get')
+  })
+
+  it('collects repeated options', () => {
+    assert.deepEqual(parse('topic create s t --set a=1 --set b=2').values.all('set'), ['a=1', 'b=2'])
+  })
+
+  for (const [line, text] of [
+    ['topic create orders', /NAME is missing: iggy-edge topic create STREAM NAME \[PARTITIONS\]/],
+    ['topic create orders events 4 none extra', /unexpected "extra"/],
+    ['topic create orders events --colour red', /unknown option --colour/],
+    ['message send orders --key', /--key needs a value/],
+  ] as const) {
+    it(`explains: ${line}`, () => assert.throws(() => parse(line), text))
+  }
+
+  it('shows what there is when the words choose nothing, and says so', () => {
+    const parsed = parseCommandLine(['topic', 'paint'], COMMANDS, COMMON)
+    assert.ok('help' in parsed && parsed.isError)
+    assert.match(parsed.help, /unknown command "topic paint"/)
+  })
+
+  it('gives help when asked, which is no error', () => {
+    for (const words of [[], ['help'], ['--help'], ['topic', 'create', '--help']]) {
+      const parsed = parseCommandLine(words, COMMANDS, COMMON)
+      assert.ok('help' in parsed && !parsed.isError, words.join(' '))
+    }
+  })
+
+  it('checks numbers against their bounds', () => {
+    const { values } = parse('topic create s t 1001')
+    assert.throws(() => values.integer('partitions', 1, { min: 0, max: 1000 }), /partitions: found "1001"/)
+    assert.equal(values.integer('missing', 7, { min: 0, max: 10 }), 7)
+  })
+})
