@@ -52,7 +52,8 @@ export interface LoweredAddon {
 
 /** @throws {EdgeError} EDGE_FEATURE_MISSING when the file is no such ELF file or needs more than the names that can be lowered. */
 export function lowerGlibc(original: Uint8Array): LoweredAddon {
-  const bytes = original.slice()
+  // Not `slice`: of a `Buffer` it is a view of the caller's bytes.
+  const bytes = new Uint8Array(original)
   const view = new DataView(bytes.buffer)
   const sections = parseSections(view)
   const symbols = sectionOf(sections, SECTION_DYNAMIC_SYMBOLS)
