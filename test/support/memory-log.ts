@@ -1,0 +1,449 @@
+/**
+ * The log's contract in memory, for tests of what stands on it: offsets, visible ends and receipts behave like the real
+ * one's, nothing is kept on a disk. `holdSyncs` delays receipts until `syncNow`, to look at what happens in between.
+ */
+import type {
+  Appended,
+  Catalog,
+  ConsumerKind,
+  CursorRow,
+  GroupRow,
+  Log,
+  MetadataStore,
+  Partition,
+  ProducerTable,
+  ReadRequest,
+  ReadResult,
+  Receipt,
+  Stream,
+  TokenRow,
+  Topic,
+  TopicOptions,
+  UserRow,
+} from '../../src/log/api.ts'
+import { EdgeError } from '../../src/errors.ts'
+import type { RecordBatch, StoredBatch } from '../../src/sdk/wire/batch.ts'
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] }
+
+export class MemoryLog implements Log {
+  readonly storeId = new Uint8Array(16).fill(7)
+  readonly partitions = new Map<number, MemoryPartition>()
+  readonly catalog = new MemoryCatalog(this)
+  readonly metadata = new MemoryMetadata()
+  readonly producers = noProducers
+  isWritable = true
+  /** What `hasRoom` answers. */
+  isRoomLeft = true
+  holdSyncs = false
+  nowUs: () => bigint
+  #waiting: (() => void)[] = []
+  #unsynced: { partition: MemoryPartition; receipt: Receipt }[] = []
+
+  constructor(nowUs: () => bigint = () => BigInt(Date.now()) * 1000n) {
+    this.nowUs = nowUs
+  }
+
+  partition(key: number): MemoryPartition | undefined {
+    return this.partitions.get(key)
+  }
+
+  hasRoom(): boolean {
+    return this.isRoomLeft
+  }
+
+  onceRoom(callback: () => void): void {
+    this.#waiting.push(callback)
+  }
+
+  makeRoom(): void {
+    this.isRoomLeft = true
+    for (const callback of this.#waiting.splice(0)) callback()
+  }
+
+  appended(partition: MemoryPartition, receipt: Receipt): void {
+    this.#unsynced.push({ partition, receipt })
+    if (!this.holdSyncs) queueMicrotask(() => this.syncNow())
+  }
+
+  /** Settles everything that waits. */
+  syncNow(error: EdgeError | null = null): void {
+    for (const { partition, receipt } of this.#unsynced.splice(0)) {
+      if (error === null) partition.visibleEnd = partition.nextOffset
+      receipt.settled(error)
+      partition.announce()
+    }
+  }
+
+  async flush(): Promise<void> {
+    this.syncNow()
+  }
+
+  stats() {
+    const all = [...this.partitions.values()]
+    return {
+      journalFileCount: 1,
+      journalUsedBytes: 0,
+      segmentCount: all.length,
+      diskUsedBytes: all.reduce((sum, partition) => sum + partition.sizeBytes, 0),
+      diskBudgetBytes: 0,
+      diskFreeBytes: 1,
+      diskTotalBytes: 2,
+      appendedMessages: all.reduce((sum, partition) => sum + partition.messageCount, 0),
+      appendedRecordBytes: 0,
+      writtenBytes: 0,
+      syncCount: 0,
+      syncFailedCount: 0,
+      lastSyncUs: 0,
+      droppedMessages: 0,
+      flashBudgetPerDayBytes: 0,
+      flashBudgetLeftBytes: 0,
+    }
+  }
+
+  findings() {
+    return []
+  }
+
+  async close(): Promise<void> {
+    this.syncNow()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+}
+
+export class MemoryPartition implements Partition {
+  readonly log: MemoryLog
+  readonly key: number
+  readonly streamId: number
+  readonly topicId: number
+  readonly partitionId: number
+  readonly createdAtUs: bigint
+  readonly idSeed: bigint
+  readonly holes = []
+  readonly options: () => TopicOptions
+  nextOffset = 0n
+  logStartOffset = 0n
+  visibleEnd = 0n
+  segmentCount = 0
+  /** Sealed by tests: one entry a segment, its end offset. */
+  sealedEnds: bigint[] = []
+  #batches: StoredBatch[] = []
+  #listeners = new Set<() => void>()
+
+  constructor(
+    log: MemoryLog,
+    place: Pick<Partition, 'key' | 'streamId' | 'topicId' | 'partitionId'>,
+    options: () => TopicOptions,
+  ) {
+    this.log = log
+    this.key = place.key
+    this.streamId = place.streamId
+    this.topicId = place.topicId
+    this.partitionId = place.partitionId
+    this.createdAtUs = log.nowUs()
+    this.idSeed = BigInt(place.key) + 1n
+    this.options = options
+  }
+
+  get durableEnd(): bigint {
+    return this.visibleEnd
+  }
+
+  get messageCount(): number {
+    return Number(this.visibleEnd - this.logStartOffset)
+  }
+
+  get sizeBytes(): number {
+    return this.#batches.reduce((sum, batch) => sum + batch.recordsView.length, 0)
+  }
+
+  append(batch: RecordBatch, receipt: Receipt): Appended {
+    if (!this.log.isWritable) throw new EdgeError('EDGE_APPEND_FAILED', 'the disk refuses')
+    const baseOffset = this.nextOffset
+    const appendTimeUs = this.log.nowUs()
+    const take = batch.count
+    const place = { baseOffset, appendTimeUs, idSeed: this.idSeed, skip: 0, take, isClockTrusted: true }
+    this.#batches.push({ ...batch, recordsView: batch.recordsView.slice(), ...place })
+    this.nextOffset += BigInt(batch.count)
+    this.segmentCount = Math.max(1, this.segmentCount)
+    this.log.appended(this, receipt)
+    return { baseOffset, appendTimeUs, promise: this.options().durability }
+  }
+
+  read(request: ReadRequest): ReadResult {
+    const batches: StoredBatch[] = []
+    let nextOffset = request.fromOffset
+    let messageCount = 0
+    let sizeBytes = 0
+    for (const batch of this.#batches) {
+      const end = batch.baseOffset + BigInt(batch.count)
+      if (end <= nextOffset || batch.baseOffset >= this.visibleEnd || end <= this.logStartOffset) continue
+      if (messageCount >= request.maxCount || (messageCount > 0 && sizeBytes >= request.maxBytes)) break
+      const skip = nextOffset > batch.baseOffset ? Number(nextOffset - batch.baseOffset) : 0
+      const take = Math.min(batch.count - skip, request.maxCount - messageCount)
+      batches.push({ ...batch, skip, take })
+      messageCount += take
+      sizeBytes += batch.recordsView.length
+      nextOffset = batch.baseOffset + BigInt(skip + take)
+    }
+    return { batches, nextOffset, messageCount }
+  }
+
+  offsetAt(timeUs: bigint): bigint {
+    return this.#batches.find((batch) => batch.appendTimeUs >= timeUs)?.baseOffset ?? this.visibleEnd
+  }
+
+  onAppended(callback: () => void): () => void {
+    this.#listeners.add(callback)
+    return () => this.#listeners.delete(callback)
+  }
+
+  announce(): void {
+    for (const listener of this.#listeners) listener()
+  }
+
+  async purge(): Promise<void> {
+    this.#batches = []
+    this.logStartOffset = this.nextOffset
+  }
+
+  async deleteSegments(count: number, barrierOffset: bigint | null): Promise<number> {
+    const ends = this.sealedEnds.filter((end) => barrierOffset === null || end - 1n <= barrierOffset).slice(0, count)
+    const end = ends.at(-1)
+    if (end === undefined) return 0
+    this.logStartOffset = end
+    this.#batches = this.#batches.filter((batch) => batch.baseOffset + BigInt(batch.count) > end)
+    this.sealedEnds.splice(0, ends.length)
+    return ends.length
+  }
+}
+
+interface MemoryTopic extends Mutable<Topic> {
+  partitions: MemoryPartition[]
+}
+
+interface MemoryStream extends Mutable<Stream> {
+  topics: Map<number, MemoryTopic>
+}
+
+class MemoryCatalog implements Catalog {
+  readonly streams = new Map<number, MemoryStream>()
+  readonly log: MemoryLog
+  #nextKey = 1
+
+  constructor(log: MemoryLog) {
+    this.log = log
+  }
+
+  stream(id: number | string): MemoryStream | undefined {
+    return byIdOrName(this.streams, id)
+  }
+
+  topic(streamId: number, id: number | string): MemoryTopic | undefined {
+    const stream = this.streams.get(streamId)
+    return stream && byIdOrName(stream.topics, id)
+  }
+
+  async createStream(name: string): Promise<Stream> {
+    if (this.stream(name)) throw new EdgeError('EDGE_STREAM_NAME_TAKEN', `stream ${name}`)
+    const stream = { id: lowestFree(this.streams), name, createdAtUs: this.log.nowUs(), topics: new Map() }
+    insertSorted(this.streams, stream)
+    return stream
+  }
+
+  async renameStream(streamId: number, name: string): Promise<void> {
+    const taken = this.stream(name)
+    if (taken && taken.id !== streamId) throw new EdgeError('EDGE_STREAM_NAME_TAKEN', `stream ${name}`)
+    const stream = this.streams.get(streamId)
+    if (stream) stream.name = name
+  }
+
+  async deleteStream(streamId: number): Promise<void> {
+    for (const topicId of this.streams.get(streamId)?.topics.keys() ?? []) await this.deleteTopic(streamId, topicId)
+    this.streams.delete(streamId)
+  }
+
+  async createTopic(streamId: number, spec: { name: string; partitionCount: number; options: TopicOptions }): Promise<Topic> {
+    const stream = this.streams.get(streamId)
+    if (!stream) throw new EdgeError('EDGE_STREAM_NOT_FOUND', `stream ${streamId}`)
+    if (this.topic(streamId, spec.name)) throw new EdgeError('EDGE_TOPIC_NAME_TAKEN', `topic ${spec.name}`)
+    const id = lowestFree(stream.topics)
+    const { name, options } = spec
+    const topic: MemoryTopic = { id, streamId, name, createdAtUs: this.log.nowUs(), options, partitions: [] }
+    insertSorted(stream.topics, topic)
+    await this.addPartitions(streamId, id, spec.partitionCount)
+    return topic
+  }
+
+  async updateTopic(streamId: number, topicId: number, change: { name?: string; options?: TopicOptions }): Promise<void> {
+    const topic = this.topic(streamId, topicId)
+    if (!topic) throw new EdgeError('EDGE_TOPIC_NOT_FOUND', `topic ${topicId}`)
+    const taken = change.name === undefined ? undefined : this.topic(streamId, change.name)
+    if (taken && taken.id !== topicId) throw new EdgeError('EDGE_TOPIC_NAME_TAKEN', `topic ${change.name}`)
+    if (change.name !== undefined) topic.name = change.name
+    if (change.options !== undefined) topic.options = change.options
+  }
+
+  async deleteTopic(streamId: number, topicId: number): Promise<void> {
+    for (const partition of this.topic(streamId, topicId)?.partitions ?? []) this.log.partitions.delete(partition.key)
+    this.streams.get(streamId)?.topics.delete(topicId)
+    this.log.metadata.forgetTopic(streamId, topicId)
+  }
+
+  async addPartitions(streamId: number, topicId: number, count: number): Promise<void> {
+    const topic = this.topic(streamId, topicId)
+    if (!topic) throw new EdgeError('EDGE_TOPIC_NOT_FOUND', `topic ${topicId}`)
+    for (let added = 0; added < count; added++) {
+      const place = { key: this.#nextKey++, streamId, topicId, partitionId: topic.partitions.length }
+      const partition = new MemoryPartition(this.log, place, () => topic.options)
+      topic.partitions.push(partition)
+      this.log.partitions.set(partition.key, partition)
+    }
+  }
+
+  async removePartitions(streamId: number, topicId: number, count: number): Promise<void> {
+    for (const partition of this.topic(streamId, topicId)?.partitions.splice(-count) ?? []) {
+      this.log.partitions.delete(partition.key)
+    }
+  }
+}
+
+class MemoryMetadata implements MetadataStore {
+  readonly users = new Map<number, UserRow>()
+  readonly #tokens = new Map<string, TokenRow>()
+  readonly #groups: GroupRow[] = []
+  readonly #nextGroupIds = new Map<string, number>()
+  readonly #offsets = new Map<string, { partitionKey: number; kind: ConsumerKind; consumerId: number; offset: bigint }>()
+  readonly #cursors = new Map<string, { route: string; partitionKey: number; row: CursorRow }>()
+  readonly #settings = new Map<string, string>()
+
+  async putUser(row: UserRow): Promise<void> {
+    this.users.set(row.id, row)
+  }
+
+  async deleteUser(id: number): Promise<void> {
+    this.users.delete(id)
+    for (const [hash, token] of this.#tokens) if (token.userId === id) this.#tokens.delete(hash)
+  }
+
+  tokensOf(userId: number): readonly TokenRow[] {
+    return [...this.#tokens.values()].filter((token) => token.userId === userId)
+  }
+
+  tokenByHash(hash: string): TokenRow | undefined {
+    return this.#tokens.get(hash)
+  }
+
+  async putToken(row: TokenRow): Promise<void> {
+    this.#tokens.set(row.hash, row)
+  }
+
+  async deleteToken(userId: number, name: string): Promise<void> {
+    for (const [hash, token] of this.#tokens) {
+      if (token.userId === userId && token.name === name) this.#tokens.delete(hash)
+    }
+  }
+
+  groupsOf(streamId: number, topicId: number): readonly GroupRow[] {
+    return this.#groups.filter((group) => group.streamId === streamId && group.topicId === topicId)
+  }
+
+  async createGroup(streamId: number, topicId: number, name: string): Promise<GroupRow> {
+    if (this.groupsOf(streamId, topicId).some((group) => group.name === name)) {
+      throw new EdgeError('EDGE_GROUP_NAME_TAKEN', `group ${name}`)
+    }
+    const key = `${streamId}/${topicId}`
+    const id = this.#nextGroupIds.get(key) ?? 0
+    this.#nextGroupIds.set(key, id + 1)
+    const group = { streamId, topicId, id, name }
+    this.#groups.push(group)
+    return group
+  }
+
+  async deleteGroup(streamId: number, topicId: number, groupId: number): Promise<void> {
+    const index = this.#groups.findIndex(
+      (group) => group.streamId === streamId && group.topicId === topicId && group.id === groupId,
+    )
+    if (index >= 0) this.#groups.splice(index, 1)
+  }
+
+  forgetTopic(streamId: number, topicId: number): void {
+    for (const group of this.groupsOf(streamId, topicId)) this.#groups.splice(this.#groups.indexOf(group), 1)
+    this.#nextGroupIds.delete(`${streamId}/${topicId}`)
+  }
+
+  offset(partitionKey: number, kind: ConsumerKind, consumerId: number): bigint | undefined {
+    return this.#offsets.get(`${partitionKey}/${kind}/${consumerId}`)?.offset
+  }
+
+  setOffset(partitionKey: number, kind: ConsumerKind, consumerId: number, offset: bigint): void {
+    this.#offsets.set(`${partitionKey}/${kind}/${consumerId}`, { partitionKey, kind, consumerId, offset })
+  }
+
+  deleteOffset(partitionKey: number, kind: ConsumerKind, consumerId: number): boolean {
+    return this.#offsets.delete(`${partitionKey}/${kind}/${consumerId}`)
+  }
+
+  offsetsOf(partitionKey: number) {
+    return [...this.#offsets.values()].filter((row) => row.partitionKey === partitionKey)
+  }
+
+  cursor(route: string, partitionKey: number): CursorRow | undefined {
+    return this.#cursors.get(`${route}/${partitionKey}`)?.row
+  }
+
+  setCursor(route: string, partitionKey: number, row: CursorRow): void {
+    this.#cursors.set(`${route}/${partitionKey}`, { route, partitionKey, row })
+  }
+
+  cursorsOf(partitionKey: number) {
+    return [...this.#cursors.values()].filter((cursor) => cursor.partitionKey === partitionKey)
+  }
+
+  deleteCursors(route: string): void {
+    for (const [key, cursor] of this.#cursors) if (cursor.route === route) this.#cursors.delete(key)
+  }
+
+  setting(name: string): string | undefined {
+    return this.#settings.get(name)
+  }
+
+  async setSetting(name: string, value: string): Promise<void> {
+    this.#settings.set(name, value)
+  }
+
+  async flush(): Promise<void> {}
+}
+
+const noProducers: ProducerTable = {
+  numberOf: () => 0,
+  have: () => undefined,
+  lanes: () => [],
+  record: (_tag, receipt) => receipt.settled(null),
+}
+
+interface Named {
+  readonly id: number
+  readonly name: string
+}
+
+function byIdOrName<T extends Named>(all: ReadonlyMap<number, T>, id: number | string): T | undefined {
+  if (typeof id === 'number') return all.get(id)
+  for (const one of all.values()) if (one.name === id) return one
+  return undefined
+}
+
+function lowestFree(all: ReadonlyMap<number, unknown>): number {
+  let id = 0
+  while (all.has(id)) id++
+  return id
+}
+
+function insertSorted<T extends Named>(all: Map<number, T>, one: T): void {
+  const rows = [...all.values(), one].sort((left, right) => left.id - right.id)
+  all.clear()
+  for (const row of rows) all.set(row.id, row)
+}
