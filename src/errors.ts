@@ -45,6 +45,7 @@ export const ERROR_TABLE = {
   EDGE_UNAUTHENTICATED: { kind: 'auth', isRetryable: false },
   EDGE_FORBIDDEN: { kind: 'auth', isRetryable: false },
   EDGE_CREDENTIALS_INVALID: { kind: 'auth', isRetryable: false },
+  EDGE_TOKEN_MISSING: { kind: 'auth', isRetryable: false },
   EDGE_TOKEN_INVALID: { kind: 'auth', isRetryable: false },
   EDGE_TOKEN_EXPIRED: { kind: 'auth', isRetryable: false },
   EDGE_USER_INACTIVE: { kind: 'auth', isRetryable: false },
