@@ -286,6 +286,8 @@ export interface MetadataStore {
   /** @throws EDGE_TOO_MANY_OFFSETS over `max_consumer_offsets` per partition. */
   setOffset(partitionKey: number, kind: ConsumerKind, consumerId: number, offset: bigint): void
   deleteOffset(partitionKey: number, kind: ConsumerKind, consumerId: number): boolean
+  /** A purge takes the offsets with it. @returns how many there were. */
+  deleteOffsetsOf(partitionKey: number): number
   /** All stored offsets of a partition: retention and segment deletion look at the lowest. */
   offsetsOf(partitionKey: number): Iterable<{ kind: ConsumerKind; consumerId: number; offset: bigint }>
 
@@ -303,6 +305,7 @@ export interface MetadataStore {
 }
 
 export interface CursorRow {
+  /** -1n: the route exists, nothing is confirmed yet; holds back retention like any other. */
   readonly confirmedOffset: bigint
   /** Where the confirmed record lies upstream, when the upstream told. */
   readonly upstreamOffset: bigint | null

@@ -1,0 +1,235 @@
+/**
+ * Everything that is not a message, in one SQLite file: the log's `MetadataStore`, and beside it the tables that only the
+ * log reads. Reads come from memory. docs/formats/metadata.md says what each table is worth after a crash.
+ */
+import type { ConsumerKind, CursorRow, GroupRow, MetadataStore, TokenRow, UserRow } from '../api.ts'
+import type { HintStore, ProducerStore, ReportFinding } from '../ports.ts'
+import type { Scheduler } from '../scheduler.ts'
+import { Accounts } from './accounts.ts'
+import { Connection } from './connection.ts'
+import { openDatabase } from './database.ts'
+import { Groups } from './groups.ts'
+import { DescriptorCopies, type DescriptorPlace, DropTotals, SqliteHints, SqliteProducers } from './log-tables.ts'
+import { Progress } from './progress.ts'
+
+/** Consumers whose offsets a partition keeps, when nothing else is configured. */
+export const DEFAULT_MAX_CONSUMER_OFFSETS = 1024
+
+export interface MetadataOptions {
+  /** The SQLite file, or `:memory:`. */
+  readonly path: string
+  /** The native addon's file when it does not lie in `node_modules`: inside the single executable. */
+  readonly nativeBinding?: string
+  readonly scheduler: Scheduler
+  readonly report: ReportFinding
+  /** Moves a damaged database with its `-wal` and `-shm` out of the way. */
+  readonly setAside: (path: string) => void
+  readonly maxConsumerOffsets?: number
+}
+
+/** Keys of the topic's partitions, as the catalog knows them. */
+export type TopicKeys = (streamId: number, topicId: number) => Iterable<number>
+
+/** @throws {EdgeError} EDGE_STORE_NEWER, EDGE_STORE_IN_USE, EDGE_DISK_FULL, EDGE_IO. */
+export function openMetadata(options: MetadataOptions): SqliteMetadata {
+  const { database } = openDatabase(options)
+  return new SqliteMetadata(new Connection(database), options)
+}
+
+export class SqliteMetadata implements MetadataStore {
+  readonly hints: HintStore
+  readonly producers: ProducerStore
+  readonly copies: DescriptorCopies
+  readonly drops: DropTotals
+  readonly #connection: Connection
+  readonly #accounts: Accounts
+  readonly #groups: Groups
+  readonly #progress: Progress
+  readonly #hints: SqliteHints
+  readonly #settings = new Map<string, string>()
+  readonly #putSetting
+  #topicKeys: TopicKeys = () => []
+
+  constructor(connection: Connection, options: Omit<MetadataOptions, 'path' | 'setAside'>) {
+    this.#connection = connection
+    this.#accounts = new Accounts(connection)
+    this.#groups = new Groups(connection)
+    this.#progress = new Progress({
+      connection,
+      scheduler: options.scheduler,
+      report: options.report,
+      maxConsumerOffsets: options.maxConsumerOffsets ?? DEFAULT_MAX_CONSUMER_OFFSETS,
+    })
+    this.#hints = new SqliteHints(connection, options.report)
+    this.hints = this.#hints
+    this.producers = new SqliteProducers(connection)
+    this.copies = new DescriptorCopies(connection)
+    this.drops = new DropTotals(connection)
+    this.#putSetting = connection.statement('INSERT OR REPLACE INTO settings (name, value) VALUES (?, ?)')
+    const settings = connection.statement<[], { name: string; value: string }>('SELECT name, value FROM settings')
+    for (const { name, value } of settings.iterate()) this.#settings.set(name, value)
+  }
+
+  get users(): ReadonlyMap<number, UserRow> {
+    return this.#accounts.users
+  }
+
+  async putUser(row: UserRow): Promise<void> {
+    this.#accounts.putUser(row)
+  }
+
+  async deleteUser(id: number): Promise<void> {
+    this.#accounts.deleteUser(id)
+  }
+
+  tokensOf(userId: number): readonly TokenRow[] {
+    return this.#accounts.tokensOf(userId)
+  }
+
+  tokenByHash(hash: string): TokenRow | undefined {
+    return this.#accounts.tokenByHash(hash)
+  }
+
+  async putToken(row: TokenRow): Promise<void> {
+    this.#accounts.putToken(row)
+  }
+
+  async deleteToken(userId: number, name: string): Promise<void> {
+    this.#accounts.deleteToken(userId, name)
+  }
+
+  groupsOf(streamId: number, topicId: number): readonly GroupRow[] {
+    return this.#groups.of(streamId, topicId)
+  }
+
+  async createGroup(streamId: number, topicId: number, name: string): Promise<GroupRow> {
+    return this.#groups.create(streamId, topicId, name)
+  }
+
+  async deleteGroup(streamId: number, topicId: number, groupId: number): Promise<void> {
+    this.#groups.delete(streamId, topicId, groupId)
+    // A deleted group must not hold back retention. Its id is never given again, so a crash in between only leaves rows
+    // that `forgetUnknown` takes at the next open.
+    for (const key of this.#topicKeys(streamId, topicId)) this.#progress.deleteOffset(key, 'group', groupId)
+  }
+
+  offset(partitionKey: number, kind: ConsumerKind, consumerId: number): bigint | undefined {
+    return this.#progress.offset(partitionKey, kind, consumerId)
+  }
+
+  setOffset(partitionKey: number, kind: ConsumerKind, consumerId: number, offset: bigint): void {
+    this.#progress.setOffset(partitionKey, kind, consumerId, offset)
+  }
+
+  deleteOffset(partitionKey: number, kind: ConsumerKind, consumerId: number): boolean {
+    return this.#progress.deleteOffset(partitionKey, kind, consumerId)
+  }
+
+  deleteOffsetsOf(partitionKey: number): number {
+    return this.#progress.deleteOffsetsOf(partitionKey)
+  }
+
+  offsetsOf(partitionKey: number): Iterable<{ kind: ConsumerKind; consumerId: number; offset: bigint }> {
+    return this.#progress.offsetsOf(partitionKey)
+  }
+
+  cursor(route: string, partitionKey: number): CursorRow | undefined {
+    return this.#progress.cursor(route, partitionKey)
+  }
+
+  setCursor(route: string, partitionKey: number, row: CursorRow): void {
+    this.#progress.setCursor(route, partitionKey, row)
+  }
+
+  cursorsOf(partitionKey: number): Iterable<{ route: string; row: CursorRow }> {
+    return this.#progress.cursorsOf(partitionKey)
+  }
+
+  deleteCursors(route: string): void {
+    this.#progress.deleteCursors(route)
+  }
+
+  setting(name: string): string | undefined {
+    return this.#settings.get(name)
+  }
+
+  async setSetting(name: string, value: string): Promise<void> {
+    this.#connection.durably(() => {
+      this.#putSetting.run(name, value)
+    })
+    this.#settings.set(name, value)
+  }
+
+  async flush(): Promise<void> {
+    this.#progress.flush()
+  }
+
+  // ---- for the log alone ---------------------------------------------------------------------------------------------
+
+  /** Lets groups find the partitions of their topic; called once, when the catalog is open. */
+  useTopicKeys(topicKeys: TopicKeys): void {
+    this.#topicKeys = topicKeys
+  }
+
+  /**
+   * Forgets everything about deleted topics and partitions in one durable transaction.
+   *
+   * @param places descriptors that are gone; a stream's place takes its topics' copies along.
+   */
+  forget(places: readonly DescriptorPlace[], partitionKeys: readonly number[]): void {
+    const topics = this.#groups.topics().filter((topic) => places.some((place) => covers(place, topic)))
+    this.#connection.durably(() => {
+      for (const place of places) this.copies.deleteRow(place)
+      for (const { streamId, topicId } of topics) this.#groups.deleteTopicRows(streamId, topicId)
+      for (const key of partitionKeys) {
+        this.#hints.deleteRow(key)
+        this.drops.deleteRows(key)
+      }
+    })
+    for (const { streamId, topicId } of topics) this.#groups.forgetTopic(streamId, topicId)
+    for (const key of partitionKeys) this.#progress.deletePartition(key)
+  }
+
+  /**
+   * Forgets rows whose topic or partition is not there any more: a crash between the removal of a folder and that of its
+   * rows left them.
+   */
+  forgetUnknown(
+    isTopicKnown: (streamId: number, topicId: number) => boolean,
+    isKeyKnown: (key: number) => boolean,
+  ): void {
+    const places = this.#groups.topics().filter(({ streamId, topicId }) => !isTopicKnown(streamId, topicId))
+    const keys = [...this.#progress.partitionKeys()].filter((key) => !isKeyKnown(key))
+    if (places.length + keys.length > 0) this.forget(places, keys)
+    for (const { streamId, topicId } of this.#groups.topics()) this.#forgetDeletedGroups(streamId, topicId)
+  }
+
+  /** Lowers offsets and cursors above the end of a partition. @returns how many. */
+  clamp(partitionKey: number, nextOffset: bigint): number {
+    return this.#progress.clamp(partitionKey, nextOffset)
+  }
+
+  /** Writes what is pending and closes the file. Idempotent. */
+  close(): void {
+    if (this.#connection.isClosed) return
+    this.#progress.close()
+    try {
+      this.#progress.flush()
+    } finally {
+      this.#connection.close()
+    }
+  }
+
+  #forgetDeletedGroups(streamId: number, topicId: number): void {
+    const ids = new Set(this.#groups.of(streamId, topicId).map((group) => group.id))
+    for (const key of this.#topicKeys(streamId, topicId)) {
+      for (const { kind, consumerId } of [...this.#progress.offsetsOf(key)]) {
+        if (kind === 'group' && !ids.has(consumerId)) this.#progress.deleteOffset(key, kind, consumerId)
+      }
+    }
+  }
+}
+
+function covers(place: DescriptorPlace, topic: DescriptorPlace): boolean {
+  return place.streamId === topic.streamId && (place.topicId < 0 || place.topicId === topic.topicId)
+}

@@ -1,0 +1,246 @@
+/**
+ * Consumer offsets and sync cursors: changed in memory by every poll and confirmation, written to SQLite at most once a
+ * second in one bounded transaction. They are always behind the log, so losing the last second repeats messages and never
+ * skips one.
+ */
+import { assert } from '../../assert.ts'
+import { EdgeError } from '../../errors.ts'
+import type { ConsumerKind, CursorRow } from '../api.ts'
+import type { ReportFinding } from '../ports.ts'
+import type { Scheduler } from '../scheduler.ts'
+import { type Connection, toInteger } from './connection.ts'
+import { PendingTable } from './pending-table.ts'
+
+/** One transaction a second at most: what flash and I/O budget can bear for ever. */
+const WRITE_INTERVAL_MS = 1000
+/** After a failed write (full disk) the next try waits longer; memory holds the rows meanwhile. */
+const RETRY_INTERVAL_MS = 5000
+/** Rows of one transaction: about 10 ms on a small gateway. What is left goes with the next one. */
+const WRITE_ROWS_MAX = 4096
+
+/** Consumer ids are u32, so kind and id fit one safe integer. */
+const KIND_STEP = 2 ** 32
+const KINDS: readonly ConsumerKind[] = ['consumer', 'group', 'device']
+
+export interface ProgressOptions {
+  readonly connection: Connection
+  readonly scheduler: Scheduler
+  readonly report: ReportFinding
+  /** Offsets kept per partition. */
+  readonly maxConsumerOffsets: number
+}
+
+export class Progress {
+  readonly #options: ProgressOptions
+  readonly #offsets = new PendingTable<number, bigint>()
+  readonly #cursors = new PendingTable<string, CursorRow>()
+  readonly #statements
+  #cancelTimer: (() => void) | null = null
+  #isFailing = false
+
+  constructor(options: ProgressOptions) {
+    this.#options = options
+    const { connection } = options
+    this.#statements = {
+      putOffset: connection.statement(
+        'INSERT OR REPLACE INTO consumer_offsets (partition_key, kind, consumer_id, offset) VALUES (?, ?, ?, ?)',
+      ),
+      deleteOffset: connection.statement(
+        'DELETE FROM consumer_offsets WHERE partition_key = ? AND kind = ? AND consumer_id = ?',
+      ),
+      putCursor: connection.statement(
+        'INSERT OR REPLACE INTO cursors (partition_key, route, confirmed_offset, upstream_offset) VALUES (?, ?, ?, ?)',
+      ),
+      deleteCursor: connection.statement('DELETE FROM cursors WHERE partition_key = ? AND route = ?'),
+    }
+    this.#load()
+  }
+
+  offset(partitionKey: number, kind: ConsumerKind, consumerId: number): bigint | undefined {
+    return this.#offsets.get(partitionKey, columnOf(kind, consumerId))
+  }
+
+  setOffset(partitionKey: number, kind: ConsumerKind, consumerId: number, offset: bigint): void {
+    assert(offset >= 0n, `a stored offset is not negative: ${offset}`)
+    const column = columnOf(kind, consumerId)
+    const isNew = this.#offsets.get(partitionKey, column) === undefined
+    if (isNew && this.#offsets.countOf(partitionKey) >= this.#options.maxConsumerOffsets) {
+      throw new EdgeError(
+        'EDGE_TOO_MANY_OFFSETS',
+        `partition key ${partitionKey} keeps the offsets of ${this.#options.maxConsumerOffsets} consumers already: delete some`,
+        { details: { partitionKey, limit: this.#options.maxConsumerOffsets } },
+      )
+    }
+    this.#offsets.set(partitionKey, column, toInteger(offset))
+    this.#wake(WRITE_INTERVAL_MS)
+  }
+
+  deleteOffset(partitionKey: number, kind: ConsumerKind, consumerId: number): boolean {
+    const wasThere = this.#offsets.delete(partitionKey, columnOf(kind, consumerId))
+    if (wasThere) this.#wake(WRITE_INTERVAL_MS)
+    return wasThere
+  }
+
+  deleteOffsetsOf(partitionKey: number): number {
+    const count = this.#offsets.deletePartition(partitionKey)
+    if (count > 0) this.#wake(WRITE_INTERVAL_MS)
+    return count
+  }
+
+  *offsetsOf(partitionKey: number): Generator<{ kind: ConsumerKind; consumerId: number; offset: bigint }> {
+    for (const [column, offset] of this.#offsets.of(partitionKey)) {
+      yield { ...consumerOf(column), offset }
+    }
+  }
+
+  cursor(route: string, partitionKey: number): CursorRow | undefined {
+    return this.#cursors.get(partitionKey, route)
+  }
+
+  setCursor(route: string, partitionKey: number, row: CursorRow): void {
+    assert(row.confirmedOffset >= -1n, `a cursor is -1 (nothing confirmed) or an offset: ${row.confirmedOffset}`)
+    const upstreamOffset = row.upstreamOffset === null ? null : toInteger(row.upstreamOffset)
+    this.#cursors.set(partitionKey, route, { confirmedOffset: toInteger(row.confirmedOffset), upstreamOffset })
+    this.#wake(WRITE_INTERVAL_MS)
+  }
+
+  *cursorsOf(partitionKey: number): Generator<{ route: string; row: CursorRow }> {
+    for (const [route, row] of this.#cursors.of(partitionKey)) yield { route, row }
+  }
+
+  deleteCursors(route: string): void {
+    for (const partitionKey of [...this.#cursors.partitionKeys()]) this.#cursors.delete(partitionKey, route)
+    this.#wake(WRITE_INTERVAL_MS)
+  }
+
+  deletePartition(partitionKey: number): void {
+    this.#offsets.deletePartition(partitionKey)
+    this.#cursors.deletePartition(partitionKey)
+    this.#wake(WRITE_INTERVAL_MS)
+  }
+
+  /** Keys of partitions that have an offset or a cursor. */
+  partitionKeys(): Set<number> {
+    return new Set([...this.#offsets.partitionKeys(), ...this.#cursors.partitionKeys()])
+  }
+
+  /**
+   * Lowers what lies above the end of a log that lost its tail or was restored from an older copy: a consumer that believes
+   * it has read offset 900 of a log that ends at 500 would otherwise skip the next 400 messages.
+   *
+   * @returns how many rows were lowered.
+   */
+  clamp(partitionKey: number, nextOffset: bigint): number {
+    let count = 0
+    for (const [column, offset] of [...this.#offsets.of(partitionKey)]) {
+      if (offset < nextOffset) continue
+      if (nextOffset === 0n) this.#offsets.delete(partitionKey, column)
+      else this.#offsets.set(partitionKey, column, nextOffset - 1n)
+      count++
+    }
+    for (const [route, row] of [...this.#cursors.of(partitionKey)]) {
+      if (row.confirmedOffset < nextOffset) continue
+      // Where the record lay upstream is no longer known to be true.
+      this.#cursors.set(partitionKey, route, { confirmedOffset: nextOffset - 1n, upstreamOffset: null })
+      count++
+    }
+    if (count > 0) this.#wake(WRITE_INTERVAL_MS)
+    return count
+  }
+
+  /** Writes everything that is pending now. @throws EDGE_DISK_FULL, EDGE_IO. */
+  flush(): void {
+    while (this.#hasPending()) this.#write()
+  }
+
+  close(): void {
+    this.#cancelTimer?.()
+    this.#cancelTimer = null
+  }
+
+  #hasPending(): boolean {
+    return this.#offsets.pendingCount + this.#cursors.pendingCount > 0
+  }
+
+  #wake(delayMs: number): void {
+    if (this.#cancelTimer !== null || !this.#hasPending() || this.#options.connection.isClosed) return
+    this.#cancelTimer = this.#options.scheduler.after(delayMs, () => this.#onTimer())
+  }
+
+  #onTimer(): void {
+    this.#cancelTimer = null
+    try {
+      this.#write()
+      this.#isFailing = false
+    } catch (error) {
+      this.#reportOnce(error)
+    }
+    this.#wake(this.#isFailing ? RETRY_INTERVAL_MS : WRITE_INTERVAL_MS)
+  }
+
+  #reportOnce(error: unknown): void {
+    if (!this.#isFailing) {
+      this.#options.report({
+        event: 'log.metadata.write_failed',
+        level: 'warn',
+        text: `consumer offsets and cursors cannot be written, tried again every ${RETRY_INTERVAL_MS} ms: ${String(error)}`,
+        fields: { pending_rows: this.#offsets.pendingCount + this.#cursors.pendingCount },
+      })
+    }
+    this.#isFailing = true
+  }
+
+  #write(): void {
+    const offsets = this.#offsets.pending(WRITE_ROWS_MAX)
+    const cursors = this.#cursors.pending(WRITE_ROWS_MAX - offsets.length)
+    const { putOffset, deleteOffset, putCursor, deleteCursor } = this.#statements
+    this.#options.connection.softly(() => {
+      for (const { partitionKey, column, value } of offsets) {
+        const [kind, consumerId] = [Math.floor(column / KIND_STEP), column % KIND_STEP]
+        if (value === undefined) deleteOffset.run(partitionKey, kind, consumerId)
+        else putOffset.run(partitionKey, kind, consumerId, value)
+      }
+      for (const { partitionKey, column, value } of cursors) {
+        if (value === undefined) deleteCursor.run(partitionKey, column)
+        else putCursor.run(partitionKey, column, value.confirmedOffset, value.upstreamOffset)
+      }
+    })
+    this.#offsets.written(offsets)
+    this.#cursors.written(cursors)
+  }
+
+  #load(): void {
+    const { connection } = this.#options
+    const offsets = connection.bigStatement<
+      [],
+      { partition_key: bigint; kind: bigint; consumer_id: bigint; offset: bigint }
+    >('SELECT * FROM consumer_offsets')
+    for (const row of offsets.iterate()) {
+      const column = Number(row.kind) * KIND_STEP + Number(row.consumer_id)
+      // A row of a kind that only a newer release knows is left alone.
+      if (KINDS[Number(row.kind)] !== undefined) this.#offsets.load(Number(row.partition_key), column, row.offset)
+    }
+    const cursors = connection.bigStatement<
+      [],
+      { partition_key: bigint; route: string; confirmed_offset: bigint; upstream_offset: bigint | null }
+    >('SELECT * FROM cursors')
+    for (const row of cursors.iterate()) {
+      const value = { confirmedOffset: row.confirmed_offset, upstreamOffset: row.upstream_offset }
+      this.#cursors.load(Number(row.partition_key), row.route, value)
+    }
+  }
+}
+
+function columnOf(kind: ConsumerKind, consumerId: number): number {
+  assert(
+    Number.isInteger(consumerId) && consumerId >= 0 && consumerId < KIND_STEP,
+    `consumer id is a u32: ${consumerId}`,
+  )
+  return KINDS.indexOf(kind) * KIND_STEP + consumerId
+}
+
+function consumerOf(column: number): { kind: ConsumerKind; consumerId: number } {
+  const kind = KINDS[Math.floor(column / KIND_STEP)]
+  assert(kind !== undefined, `consumer column ${column} names a kind`)
+  return { kind, consumerId: column % KIND_STEP }
+}

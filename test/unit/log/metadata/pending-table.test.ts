@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { PendingTable } from '../../../../src/log/metadata/pending-table.ts'
+
+test('a row that changed many times is written once, with its last value', () => {
+  const table = new PendingTable<string, bigint>()
+  for (let value = 0n; value < 100n; value++) table.set(7, 'a', value)
+  assert.equal(table.pendingCount, 1)
+  assert.deepEqual(table.pending(10), [{ partitionKey: 7, column: 'a', value: 99n }])
+})
+
+test('rows stay pending until they are reported as written', () => {
+  const table = new PendingTable<string, bigint>()
+  table.set(7, 'a', 1n)
+  table.set(8, 'b', 2n)
+  const rows = table.pending(10)
+  assert.equal(table.pendingCount, 2)
+  table.written(rows)
+  assert.equal(table.pendingCount, 0)
+  assert.deepEqual(table.pending(10), [])
+})
+
+test('no more rows are handed out than asked for, and the rest comes next', () => {
+  const table = new PendingTable<number, bigint>()
+  for (let column = 0; column < 10; column++) table.set(1, column, 0n)
+  const first = table.pending(6)
+  table.written(first)
+  assert.equal(first.length, 6)
+  assert.equal(table.pending(6).length, 4)
+})
+
+test('a deleted row is handed out for deletion', () => {
+  const table = new PendingTable<string, bigint>()
+  table.load(7, 'a', 1n)
+  assert.equal(table.delete(7, 'a'), true)
+  assert.equal(table.delete(7, 'a'), false)
+  assert.deepEqual(table.pending(10), [{ partitionKey: 7, column: 'a', value: undefined }])
+})
+
+test('a row loaded from the disk is not written back', () => {
+  const table = new PendingTable<string, bigint>()
+  table.load(7, 'a', 1n)
+  assert.equal(table.pendingCount, 0)
+  assert.equal(table.get(7, 'a'), 1n)
+})
+
+test('deleting a partition deletes each of its rows and leaves the others', () => {
+  const table = new PendingTable<string, bigint>()
+  table.load(7, 'a', 1n)
+  table.load(7, 'b', 1n)
+  table.load(8, 'a', 1n)
+  assert.equal(table.deletePartition(7), 2)
+  assert.equal(table.of(7).size, 0)
+  assert.equal(table.get(8, 'a'), 1n)
+  assert.equal(table.pendingCount, 2)
+})
