@@ -387,6 +387,12 @@ class MemoryMetadata implements MetadataStore {
     return this.#offsets.delete(`${partitionKey}/${kind}/${consumerId}`)
   }
 
+  deleteOffsetsOf(partitionKey: number): number {
+    const rows = this.offsetsOf(partitionKey)
+    for (const { kind, consumerId } of rows) this.deleteOffset(partitionKey, kind, consumerId)
+    return rows.length
+  }
+
   offsetsOf(partitionKey: number) {
     return [...this.#offsets.values()].filter((row) => row.partitionKey === partitionKey)
   }
