@@ -20,6 +20,7 @@ import { join } from 'node:path'
 
 /** One addon as the build packed it. */
 export interface PackedAddon {
+  /** Its file name, such as `better_sqlite3.node`. */
   readonly name: string
   /** SHA-256 of the bytes, hex. */
   readonly digest: string
@@ -52,7 +53,7 @@ export function holdsAddon(path: string, addon: PackedAddon): boolean {
  */
 export function cacheAddon(directory: string, addon: PackedAddon): string {
   const folder = join(directory, 'addons')
-  const fileName = `${addon.name}-${addon.digest}.node`
+  const fileName = `${addon.digest}-${addon.name}`
   const path = join(folder, fileName)
   if (holdsAddon(path, addon)) return path
   mkdirSync(folder, { recursive: true, mode: 0o700 })
@@ -70,7 +71,7 @@ export function cacheAddon(directory: string, addon: PackedAddon): string {
   chmodSync(temporaryPath, 0o500)
   renameSync(temporaryPath, path)
   for (const other of readdirSync(folder)) {
-    if (other.startsWith(`${addon.name}-`) && other !== fileName) rmSync(join(folder, other), { force: true })
+    if (other.includes(`-${addon.name}`) && other !== fileName) rmSync(join(folder, other), { force: true })
   }
   return path
 }

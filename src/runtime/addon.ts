@@ -13,9 +13,6 @@ import { dirname, join } from 'node:path'
 import { EdgeError } from '../errors.ts'
 import { cacheAddon, holdsAddon, type PackedAddon, unnamedFiles, writeAll } from './addon-file.ts'
 
-export const ADDON_NAMES = ['better_sqlite3', 'web-transport'] as const
-export type AddonName = (typeof ADDON_NAMES)[number]
-
 interface LoadedAddon {
   readonly exports: unknown
   /** Where it was loaded from, for `self-test` and `status`. */
@@ -26,10 +23,11 @@ const loaded = new Map<string, LoadedAddon>()
 let unnamedCount = 0
 
 /**
+ * @param name file name of an addon as the build packs it, such as `better_sqlite3.node`.
  * @returns what the addon exports; the same object at every call.
  * @throws {EdgeError} EDGE_FEATURE_MISSING with the reason of every way that was tried, or when this is not the executable.
  */
-export function loadAddon(name: AddonName): unknown {
+export function loadAddon(name: string): unknown {
   const known = loaded.get(name)
   if (known !== undefined) return known.exports
   const addon = packedAddon(name)
@@ -51,7 +49,7 @@ export function addonSources(): ReadonlyMap<string, string> {
   return new Map([...loaded].map(([name, addon]) => [name, addon.source]))
 }
 
-function packedAddon(name: AddonName): PackedAddon {
+function packedAddon(name: string): PackedAddon {
   const sea = process.getBuiltinModule('node:sea')
   if (!sea.isSea())
     throw new EdgeError('EDGE_FEATURE_MISSING', `addon ${name}: no addon is packed outside the executable`)
@@ -59,11 +57,11 @@ function packedAddon(name: AddonName): PackedAddon {
   const digest = digests[name]
   if (digest === undefined) throw new EdgeError('EDGE_FEATURE_MISSING', `addon ${name} is not part of this executable`)
   // `getRawAsset` maps; `getAsset` would copy megabytes into private memory.
-  return { name, digest, bytes: () => new Uint8Array(sea.getRawAsset(`${name}.node`)) }
+  return { name, digest, bytes: () => new Uint8Array(sea.getRawAsset(name)) }
 }
 
 function fromBesideExecutable(addon: PackedAddon): LoadedAddon {
-  const path = join(dirname(process.execPath), `${addon.name}.node`)
+  const path = join(dirname(process.execPath), addon.name)
   if (!holdsAddon(path, addon)) throw new Error(`${path}: not there, or of another version`)
   return { exports: openSharedObject(path), source: path }
 }

@@ -1,0 +1,164 @@
+/**
+ * Builds one executable: the program and its assets are put into the Node of the lock, at a place that every arm64 kernel
+ * can map. The result is kept as long as nothing that went into it has changed.
+ */
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { type Architecture, type BaseNode, baseNode, CACHE, ROOT } from './base-node.ts'
+import { type Bundle, bundle } from './bundle.ts'
+import { misalignedSegments, PAGE_SIZE_MAX, parseSegments, SEGMENT_NOTE, withMappedNote } from './elf.ts'
+
+/**
+ * Flags that the executable gives itself. Small heaps, as its work is buffers; one compiler thread. An operator can add
+ * others by `NODE_OPTIONS`.
+ */
+const NODE_FLAGS = [
+  '--max-old-space-size=48',
+  '--max-semi-space-size=1',
+  '--v8-pool-size=1',
+  '--disable-warning=ExperimentalWarning',
+]
+
+/** In Node's binary; the digit behind it says whether a program was put in. */
+const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2:'
+const NOTE_NAME = 'NODE_SEA_BLOB'
+const NOTE_NAMES_MAX_BYTES = 4096
+/** Kernels on x64 have 4 KiB pages; its Node is linked for no others. */
+const PAGE_SIZE: Readonly<Record<Architecture, number>> = { x64: 0x1000, arm64: PAGE_SIZE_MAX }
+/** Twice what it should be would mean that symbols or assets went in that should not. */
+const SIZE_MAX_BYTES = 200e6
+
+export interface Executable {
+  readonly path: string
+  readonly sizeBytes: number
+  readonly isStripped: boolean
+  /** False when an earlier build of the same inputs was there. */
+  readonly isNew: boolean
+}
+
+export interface BuildOptions {
+  readonly architecture: Architecture
+  readonly entryPath?: string
+  readonly outputPath?: string
+}
+
+/** @throws {Error} when a part is missing or the result would not start. */
+export async function buildExecutable(options: BuildOptions): Promise<Executable> {
+  const { architecture } = options
+  const entryPath = options.entryPath ?? join(ROOT, 'src/runtime/main.ts')
+  const path = options.outputPath ?? join(ROOT, `dist/iggy-edge-linux-${architecture}`)
+  const program = await bundle(entryPath, architecture)
+  const base = baseNode(architecture)
+  const inputs = digestOf(program, base)
+  const stampPath = join(dirname(path), `.${architecture}-inputs`)
+  const described = (isNew: boolean): Executable => ({
+    path,
+    sizeBytes: statSync(path).size,
+    isStripped: base.isStripped,
+    isNew,
+  })
+  if (
+    existsSync(path) &&
+    existsSync(stampPath) &&
+    readFileSync(stampPath, 'utf8') === `${inputs} ${statSync(path).size}`
+  ) {
+    return described(false)
+  }
+  const bytes = assemble(program, base, architecture)
+  check(bytes, architecture)
+  mkdirSync(dirname(path), { recursive: true })
+  // Renamed into place: another build, or a running executable, never sees half of it.
+  const temporary = `${path}.${process.pid}`
+  writeFileSync(temporary, bytes)
+  chmodSync(temporary, 0o755)
+  renameSync(temporary, path)
+  writeAddons(program, join(dirname(path), `addons-linux-${architecture}`))
+  writeFileSync(stampPath, `${inputs} ${bytes.length}`)
+  return described(true)
+}
+
+/** The executable carries its addons; images that are mounted read-only take them as files beside it. */
+function writeAddons(program: Bundle, folder: string): void {
+  mkdirSync(folder, { recursive: true })
+  for (const [name, bytes] of program.assets) {
+    if (name.endsWith('.node')) writeFileSync(join(folder, name), bytes)
+  }
+}
+
+function digestOf(program: Bundle, base: BaseNode): string {
+  const hash = createHash('sha256')
+  const parts: [string, Uint8Array | string][] = [
+    ['main', program.mainBytes],
+    ['base', base.identity],
+    ['flags', NODE_FLAGS.join(' ')],
+    ['recipe', readFileSync(import.meta.filename)],
+    ['elf', readFileSync(join(import.meta.dirname, 'elf.ts'))],
+    ...program.assets,
+  ]
+  for (const [name, bytes] of parts) hash.update(`${name} ${bytes.length}\n`).update(bytes)
+  return hash.digest('hex')
+}
+
+/** Lets Node make its blob, then takes it out of Node's result and puts it in again where it can be mapped. */
+function assemble(program: Bundle, base: BaseNode, architecture: Architecture): Buffer {
+  mkdirSync(CACHE, { recursive: true })
+  const folder = mkdtempSync(join(CACHE, 'build-'))
+  try {
+    const put = (name: string, bytes: Uint8Array | string): string => {
+      const file = join(folder, name)
+      mkdirSync(dirname(file), { recursive: true })
+      writeFileSync(file, bytes)
+      return file
+    }
+    const output = join(folder, 'built')
+    const configuration = {
+      main: put('main.cjs', program.mainBytes),
+      output,
+      executable: base.path,
+      disableExperimentalSEAWarning: true,
+      // V8 takes compiled code only on the architecture that made it.
+      useCodeCache: architecture === process.arch,
+      execArgv: NODE_FLAGS,
+      execArgvExtension: 'env',
+      assets: Object.fromEntries([...program.assets].map(([name, bytes]) => [name, put(`assets/${name}`, bytes)])),
+    }
+    execFileSync(process.execPath, ['--build-sea', put('sea.json', JSON.stringify(configuration))], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+    })
+    const executable = readFileSync(base.path)
+    const fuse = executable.indexOf(`${FUSE}0`)
+    if (fuse < 0) throw new Error('this Node cannot carry a program: it has no fuse')
+    executable.write('1', fuse + FUSE.length, 'latin1')
+    return withMappedNote(executable, programNote(readFileSync(output)))
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Node puts its note behind those that the binary had, in one segment; the blob itself comes after all their names. */
+function programNote(built: Buffer): Uint8Array {
+  const notes = parseSegments(built)
+    .filter((segment) => segment.type === SEGMENT_NOTE)
+    .map((segment) => built.subarray(segment.position, segment.position + segment.fileSize))
+  const note = notes.find((bytes) => bytes.subarray(0, NOTE_NAMES_MAX_BYTES).includes(NOTE_NAME))
+  if (note === undefined) throw new Error(`Node built an executable without ${NOTE_NAME}`)
+  return note
+}
+
+function check(bytes: Buffer, architecture: Architecture): void {
+  const misaligned = misalignedSegments(bytes, PAGE_SIZE[architecture])
+  if (misaligned.length > 0) throw new Error(`segments that a kernel cannot map: ${misaligned.join('; ')}`)
+  if (bytes.length > SIZE_MAX_BYTES) throw new Error(`${bytes.length} bytes, expected at most ${SIZE_MAX_BYTES}`)
+}

@@ -1,0 +1,95 @@
+/**
+ * Puts the runtime into one minified CommonJS file, with the addons and page files it needs beside it. CommonJS, because
+ * a module as the main program costs 4.6 MB of private memory and 30 ms at every start.
+ */
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { build, type Plugin } from 'esbuild'
+import { lowerPinned } from '../../src/quinn-transport/addon-file.ts'
+import { PINNED_ADDONS, QUINN_ADDON_NAME } from '../../src/quinn-transport/pinned-addons.ts'
+import { type Architecture, ROOT } from './base-node.ts'
+
+export interface Bundle {
+  /** The program. */
+  readonly mainBytes: Uint8Array
+  /** Files that the program finds by name: addons, their digests, the page. */
+  readonly assets: ReadonlyMap<string, Uint8Array>
+}
+
+const SQLITE_ADDON_NAME = 'better_sqlite3.node'
+const LOADER = JSON.stringify(join(ROOT, 'src/runtime/addon.ts'))
+
+/**
+ * Files that look for something in `node_modules`, and what stands for them in the executable.
+ * `cbor-x` asks for its addon in a `try`: its JavaScript does, and a third addon would cost more than it gives.
+ */
+const REPLACEMENTS: readonly { readonly file: RegExp; readonly contents: string }[] = [
+  {
+    file: /\/better-sqlite3\/lib\/binding\.js$/,
+    contents: `
+      const { loadAddon } = require(${LOADER})
+      exports.getBinding = (given) => given ?? loadAddon(${JSON.stringify(SQLITE_ADDON_NAME)})`,
+  },
+  {
+    file: /\/src\/quinn-transport\/addon-file\.ts$/,
+    contents: `
+      import { loadAddon } from ${LOADER}
+      export const loadAddonFromPackage = () => loadAddon(${JSON.stringify(QUINN_ADDON_NAME)})`,
+  },
+  { file: /\/cbor-extract\/index\.js$/, contents: `throw new Error('not part of the executable')` },
+]
+
+const replaceLoaders: Plugin = {
+  name: 'replace-loaders',
+  setup({ onLoad }) {
+    for (const { file, contents } of REPLACEMENTS) {
+      onLoad({ filter: file }, () => ({ contents, loader: 'js', resolveDir: ROOT }))
+    }
+  },
+}
+
+export async function bundle(entryPath: string, architecture: Architecture): Promise<Bundle> {
+  const result = await build({
+    entryPoints: [entryPath],
+    bundle: true,
+    platform: 'node',
+    target: 'node26',
+    format: 'cjs',
+    minify: true,
+    legalComments: 'none',
+    outfile: 'main.cjs',
+    write: false,
+    logLevel: 'warning',
+    // `import.meta` is empty in CommonJS: sources that use it ask first whether they run inside the executable.
+    logOverride: { 'empty-import-meta': 'silent' },
+    plugins: [replaceLoaders],
+  })
+  const main = result.outputFiles[0]
+  if (main === undefined) throw new Error('esbuild gave no output')
+  return { mainBytes: main.contents, assets: new Map([...addonAssets(architecture), ...pageAssets()]) }
+}
+
+function addonAssets(architecture: Architecture): Map<string, Uint8Array> {
+  const pinned = PINNED_ADDONS[architecture]
+  if (pinned === undefined) throw new Error(`no QUIC addon for ${architecture}`)
+  const addons = new Map<string, Uint8Array>([
+    [SQLITE_ADDON_NAME, readFileSync(join(ROOT, `node_modules/better-sqlite3/prebuilds/linux-${architecture}.node`))],
+    [QUINN_ADDON_NAME, lowerPinned(join(ROOT, 'node_modules/@moq/web-transport', pinned.fileName), pinned)],
+  ])
+  const digests = [...addons].map(([name, bytes]) => [name, createHash('sha256').update(bytes).digest('hex')])
+  addons.set('addons.json', Buffer.from(JSON.stringify(Object.fromEntries(digests))))
+  return addons
+}
+
+/** What a browser is sent; sources that have to be compiled first are none of it. */
+function pageAssets(): Map<string, Uint8Array> {
+  const runtime = join(ROOT, 'src/runtime')
+  const page = join(runtime, 'page')
+  if (!existsSync(page)) return new Map()
+  const files = readdirSync(page, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && !entry.name.endsWith('.ts'))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort()
+  return new Map(files.map((file) => [relative(runtime, file), readFileSync(file)]))
+}
