@@ -1,0 +1,142 @@
+/**
+ * Reads little-endian values from one payload. Every read checks what is left first, so a length that a peer announces
+ * never makes us read or allocate past the bytes it sent.
+ *
+ * Truncated or unknown values are EDGE_COMMAND_MALFORMED (Iggy 3), bad lengths of text and text that is not UTF-8 are
+ * EDGE_FORMAT_INVALID (Iggy 4).
+ */
+import { EdgeError, type ErrorCode } from '../../errors.ts'
+
+const U64 = 64n
+const textDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+export class Reader {
+  /** What is being read, for errors: "create_topic request". */
+  readonly subject: string
+  /** Which value of it, for errors; set by `struct` before each field. */
+  field = ''
+  readonly #bytes: Uint8Array
+  readonly #view: DataView
+  #at = 0
+
+  constructor(bytesView: Uint8Array, subject: string) {
+    this.#bytes = bytesView
+    this.#view = new DataView(bytesView.buffer, bytesView.byteOffset, bytesView.byteLength)
+    this.subject = subject
+  }
+
+  /** Bytes read so far. */
+  get position(): number {
+    return this.#at
+  }
+
+  /** Bytes not read yet. */
+  get remaining(): number {
+    return this.#bytes.length - this.#at
+  }
+
+  u8(): number {
+    return this.#view.getUint8(this.#advance(1))
+  }
+
+  u16(): number {
+    return this.#view.getUint16(this.#advance(2), true)
+  }
+
+  u32(): number {
+    return this.#view.getUint32(this.#advance(4), true)
+  }
+
+  u64(): bigint {
+    return this.#view.getBigUint64(this.#advance(8), true)
+  }
+
+  u128(): bigint {
+    const at = this.#advance(16)
+    return (this.#view.getBigUint64(at + 8, true) << U64) | this.#view.getBigUint64(at, true)
+  }
+
+  f32(): number {
+    return this.#view.getFloat32(this.#advance(4), true)
+  }
+
+  /** Zero is false, anything else true. */
+  bool(): boolean {
+    return this.u8() !== 0
+  }
+
+  /** The next `count` bytes, aliasing the payload. */
+  bytesView(count: number): Uint8Array {
+    const at = this.#advance(count)
+    return this.#bytes.subarray(at, at + count)
+  }
+
+  /** Everything that is left, aliasing the payload. */
+  restView(): Uint8Array {
+    return this.bytesView(this.remaining)
+  }
+
+  /** A reader of the next `count` bytes alone. */
+  sub(count: number): Reader {
+    const inner = new Reader(this.bytesView(count), this.subject)
+    inner.field = this.field
+    return inner
+  }
+
+  /** `[len:1][bytes]` of UTF-8, 1..255 bytes. */
+  name(): string {
+    const length = this.u8()
+    if (length === 0) throw this.fail('EDGE_FORMAT_INVALID', '1..255 bytes of text', '0')
+    return this.#text(length)
+  }
+
+  /** `[len:4][bytes]` of UTF-8, may be empty. */
+  text(): string {
+    return this.#text(this.u32())
+  }
+
+  /** `[len:1][bytes]`, may be empty. */
+  shortBytesView(): Uint8Array {
+    return this.bytesView(this.u8())
+  }
+
+  /** `[len:4][bytes]`, may be empty. */
+  longBytesView(): Uint8Array {
+    return this.bytesView(this.u32())
+  }
+
+  /** Reads `[len:1][bytes]` as text that may be empty. */
+  shortText(): string {
+    return this.#text(this.u8())
+  }
+
+  /** @returns an error that names what, which, expected and found; the caller throws it. */
+  fail(code: ErrorCode, expected: string, found: string): EdgeError {
+    const which = this.field === '' ? '' : ` ${this.field}`
+    return new EdgeError(
+      code,
+      `${this.subject}:${which} before byte ${this.#at}: expected ${expected}, found ${found}`,
+      {
+        details: { subject: this.subject, field: this.field, position: this.#at },
+      },
+    )
+  }
+
+  #text(length: number): string {
+    const view = this.bytesView(length)
+    try {
+      return textDecoder.decode(view)
+    } catch {
+      throw this.fail('EDGE_FORMAT_INVALID', 'UTF-8 text', `${length} bytes that are not`)
+    }
+  }
+
+  #advance(count: number): number {
+    const at = this.#at
+    if (count > this.#bytes.length - at) {
+      throw this.fail('EDGE_COMMAND_MALFORMED', `${count} more bytes`, `${this.remaining}`)
+    }
+    this.#at = at + count
+    return at
+  }
+}
