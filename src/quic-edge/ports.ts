@@ -19,7 +19,7 @@ export interface QuicDriver {
   readonly name: string
   readonly traits: DriverTraits
   /** Binds and starts accepting; resolves when peers can connect. @throws EDGE_ADDRESS_IN_USE, EDGE_FEATURE_MISSING. */
-  listen(options: ListenOptions, handler: SessionHandler): Promise<QuicListener>
+  listen(options: ListenOptions, gate: SessionGate): Promise<QuicListener>
 }
 
 export interface ListenOptions {
@@ -31,43 +31,67 @@ export interface ListenOptions {
   readonly limits: SessionLimits
 }
 
-/** Named bounds on what peers may make us hold. */
+/** Named bounds on what peers may make us hold. Reasons and defaults: `settings.ts`. */
 export interface SessionLimits {
   readonly maxSessions: number
+  readonly maxSessionsPerPeer: number
   readonly maxStreamsPerSession: number
-  /** Bytes read from a session and not yet taken by its handler; beyond it the stream is not read. */
+  /** Bytes read from a session and not yet granted back by its handler; beyond it its streams are not read. */
   readonly maxUnreadBytesPerSession: number
+  /** Streams of all sessions that are not read at the moment; the next one is reset. */
+  readonly maxPausedStreams: number
+  readonly pauseTimeoutMs: number
   readonly maxDatagramQueue: number
   readonly handshakeTimeoutMs: number
   readonly idleTimeoutMs: number
+  readonly pingIntervalMs: number
 }
 
 export interface QuicListener {
   readonly host: string
   readonly port: number
-  readonly sessionCount: number
-  /** New sessions get the new certificate; living ones keep theirs. */
+  /** New sessions get the new certificate. A driver that cannot change it in place ends its sessions first, with 18. */
   replaceCertificate(certificatePem: string, privateKeyPem: string): Promise<void>
   /** Stops accepting, ends sessions with `code`, resolves within `graceMs`. Idempotent. Never blocks the thread. */
   close(code: number, graceMs: number): Promise<void>
 }
 
-/** @returns the handlers of the session, or null to refuse it (404 for an unknown path, 503 over a limit). */
-export type SessionHandler = (session: QuicSession) => QuicSessionEvents | null
+/** Who asks for a session, before it exists. */
+export interface SessionRequest {
+  /** URL path, such as `/iggy`. */
+  readonly path: string
+  /** `address:port`, where the driver tells. */
+  readonly peer: string | undefined
+  readonly origin: string | undefined
+}
+
+/** HTTP status of the answer: taken, not allowed, no such path, over a limit or stopping. */
+export type AdmissionStatus = 200 | 403 | 404 | 503
+
+/** Where a driver asks whether to take a session, and hands it over. */
+export interface SessionGate {
+  admit(request: SessionRequest): AdmissionStatus
+  /** @returns the handlers of a session that was admitted, or null to close it. */
+  opened(session: QuicSession): QuicSessionEvents | null
+}
 
 export interface QuicSession {
   readonly id: number
-  /** URL path of the WebTransport session, such as `/iggy`. */
   readonly path: string
   readonly peer: string | undefined
   readonly origin: string | undefined
+  /** True over TCP: no datagrams, and one lost packet delays all streams. */
   readonly isReliableOnly: boolean
+  /** 0 where there are none. */
   readonly maxDatagramSize: number
-  openStream(events: QuicStreamEvents): void
+  openStream(accept: StreamHandler): void
   sendDatagram(bytes: Uint8Array): 'sent' | 'dropped' | 'too-big'
   close(code: number, reason: string): void
   stats(): QuicSessionStats
 }
+
+/** Takes a stream and gives its handlers; called in the same turn in which its events may begin. */
+export type StreamHandler = (stream: QuicStream) => QuicStreamEvents
 
 export interface QuicSessionStats {
   readonly bytesIn: number
@@ -105,3 +129,14 @@ export interface QuicStreamEvents {
   /** No more events follow. */
   closed(error: EdgeError | null): void
 }
+
+/** Close and reset codes that quic-edge itself gives; the numbers of `docs/protocol/edge.md`, chapter on errors. */
+export const SESSION_CODES = {
+  normal: 0,
+  framing: 2,
+  backpressure: 11,
+  limitReached: 15,
+  shuttingDown: 18,
+  idle: 19,
+  internal: 23,
+} as const

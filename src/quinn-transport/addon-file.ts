@@ -79,8 +79,7 @@ export function packageDirectory(): string {
 /** Beside the package first: it goes when the package goes. */
 function cacheFolders(): string[] {
   const nodeModules = path.dirname(path.dirname(packageDirectory()))
-  const ofUser = process.env.XDG_CACHE_HOME ?? path.join(homedir(), '.cache')
-  return [path.join(nodeModules, '.cache', 'iggy-edge'), path.join(ofUser, 'iggy-edge')]
+  return [path.join(nodeModules, '.cache', 'iggy-edge'), path.join(homedir(), '.cache', 'iggy-edge')]
 }
 
 function writeWhole(folder: string, fileName: string, bytes: Uint8Array): string {

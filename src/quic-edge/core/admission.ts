@@ -1,0 +1,89 @@
+/**
+ * Decides whether a session is taken. Pure.
+ *
+ * A session counts from its admission on, so that a burst of requests cannot slip in while their answers are under way.
+ * One that was admitted and never opened (the peer went away between) is forgotten after the handshake timeout.
+ */
+import type { AdmissionStatus, SessionLimits, SessionRequest } from '../ports.ts'
+
+export type AdmissionLimits = Pick<SessionLimits, 'maxSessions' | 'maxSessionsPerPeer' | 'handshakeTimeoutMs'>
+
+export class Admission {
+  readonly #limits: AdmissionLimits
+  readonly #countByHost = new Map<string, number>()
+  /** Admitted and not yet opened, oldest first. */
+  #pending: { readonly host: string | undefined; readonly expiresMs: number }[] = []
+  #openCount = 0
+  #isStopping = false
+  #refusedCount = 0
+
+  constructor(limits: AdmissionLimits) {
+    this.#limits = limits
+  }
+
+  get openCount(): number {
+    return this.#openCount
+  }
+
+  /** Requests refused for a limit, for metrics. */
+  get refusedCount(): number {
+    return this.#refusedCount
+  }
+
+  /** @param isPathKnown whether anyone serves the path. @param isAllowed what its owner says about this peer. */
+  admit(
+    request: SessionRequest,
+    verdict: { isPathKnown: boolean; isAllowed: boolean },
+    nowMs: number,
+  ): AdmissionStatus {
+    this.#expire(nowMs)
+    if (!verdict.isPathKnown) return 404
+    if (!verdict.isAllowed) return 403
+    const host = hostOf(request.peer)
+    const isFull = this.#openCount + this.#pending.length >= this.#limits.maxSessions
+    const isPeerFull = host !== undefined && (this.#countByHost.get(host) ?? 0) >= this.#limits.maxSessionsPerPeer
+    if (this.#isStopping || isFull || isPeerFull) {
+      this.#refusedCount++
+      return 503
+    }
+    this.#pending.push({ host, expiresMs: nowMs + this.#limits.handshakeTimeoutMs })
+    this.#count(host, 1)
+    return 200
+  }
+
+  opened(peer: string | undefined): void {
+    const host = hostOf(peer)
+    const at = this.#pending.findIndex((one) => one.host === host)
+    if (at >= 0) this.#pending.splice(at, 1)
+    else this.#count(host, 1) // its admission had expired: it counts all the same
+    this.#openCount++
+  }
+
+  closed(peer: string | undefined): void {
+    this.#openCount--
+    this.#count(hostOf(peer), -1)
+  }
+
+  /** From now on everything is refused. */
+  stop(): void {
+    this.#isStopping = true
+  }
+
+  #expire(nowMs: number): void {
+    while (this.#pending[0] !== undefined && this.#pending[0].expiresMs <= nowMs) {
+      this.#count(this.#pending.shift()?.host, -1)
+    }
+  }
+
+  #count(host: string | undefined, change: number): void {
+    if (host === undefined) return
+    const count = (this.#countByHost.get(host) ?? 0) + change
+    if (count > 0) this.#countByHost.set(host, count)
+    else this.#countByHost.delete(host)
+  }
+}
+
+/** Address without its port: `192.0.2.1:40000`, `2001:db8::1:40000` (as Node prints them joined). */
+function hostOf(peer: string | undefined): string | undefined {
+  return peer?.slice(0, peer.lastIndexOf(':'))
+}
