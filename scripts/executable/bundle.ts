@@ -18,25 +18,17 @@ export interface Bundle {
 }
 
 const SQLITE_ADDON_NAME = 'better_sqlite3.node'
-const LOADER = JSON.stringify(join(ROOT, 'src/runtime/addon.ts'))
+const QUIC_TRANSPORT = '@fails-components/webtransport-transport-http3-quiche'
 
-/**
- * Files that look for something in `node_modules`, and what stands for them in the executable.
- * `cbor-x` asks for its addon in a `try`: its JavaScript does, and a third addon would cost more than it gives.
- */
+/** Packages that look for an addon of theirs in `node_modules`, and what stands there in the executable. */
 const REPLACEMENTS: readonly { readonly file: RegExp; readonly contents: string }[] = [
   {
     file: /\/better-sqlite3\/lib\/binding\.js$/,
     contents: `
-      const { loadAddon } = require(${LOADER})
+      const { loadAddon } = require('./src/runtime/addon.ts')
       exports.getBinding = (given) => given ?? loadAddon(${JSON.stringify(SQLITE_ADDON_NAME)})`,
   },
-  {
-    file: /\/src\/quinn-transport\/addon-file\.ts$/,
-    contents: `
-      import { loadAddon } from ${LOADER}
-      export const loadAddonFromPackage = () => loadAddon(${JSON.stringify(QUINN_ADDON_NAME)})`,
-  },
+  // `cbor-x` asks for it in a `try`: its JavaScript does, and a third addon would cost more than it gives.
   { file: /\/cbor-extract\/index\.js$/, contents: `throw new Error('not part of the executable')` },
 ]
 
@@ -51,7 +43,11 @@ const replaceLoaders: Plugin = {
 
 export async function bundle(entryPath: string, architecture: Architecture): Promise<Bundle> {
   const result = await build({
-    entryPoints: [entryPath],
+    stdin: {
+      contents: `import './src/runtime/packed-addons.ts'\nimport ${JSON.stringify(entryPath)}`,
+      resolveDir: ROOT,
+    },
+    alias: { [QUIC_TRANSPORT]: join(ROOT, 'src/quinn-transport/transport-module.ts') },
     bundle: true,
     platform: 'node',
     target: 'node26',
