@@ -1,0 +1,61 @@
+#!/bin/sh
+# Installs iggy-edge on a gateway with systemd: executable, unit, tuning, and a configuration where there is none.
+#
+#   sudo hardware/install.sh [EXECUTABLE]       default: the one in dist/ for this machine
+#
+# DESTDIR=/some/root stages the files for an image and starts nothing. Run it again to update: the configuration and the
+# data stay as they are.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+destination=${DESTDIR:-}
+
+fail() {
+  echo "install: $*" >&2
+  exit 1
+}
+
+architecture() {
+  case $(uname -m) in
+    x86_64) echo x64 ;;
+    aarch64) echo arm64 ;;
+    *) fail "no executable for $(uname -m), only for x86_64 and aarch64" ;;
+  esac
+}
+
+# put MODE SOURCE TARGET: copied beside the target and renamed, so that a running executable can be replaced.
+put() {
+  mkdir -p "$(dirname "$destination$3")"
+  cp "$2" "$destination$3.new"
+  chmod "$1" "$destination$3.new"
+  mv "$destination$3.new" "$destination$3"
+  echo "installed $destination$3"
+}
+
+executable=${1:-$here/../dist/iggy-edge-linux-$(architecture)}
+[ -f "$executable" ] || fail "no executable at $executable: build it with 'npm run build', or name one"
+if [ -z "$destination" ]; then
+  [ "$(id -u)" -eq 0 ] || fail "run as root, or set DESTDIR"
+  ldconfig -p | grep -q 'libatomic\.so\.1' || fail "libatomic is missing: apt-get install libatomic1"
+fi
+
+put 0755 "$executable" /usr/local/bin/iggy-edge
+put 0644 "$here/iggy-edge.service" /etc/systemd/system/iggy-edge.service
+put 0644 "$here/sysctl.conf" /etc/sysctl.d/60-iggy-edge.conf
+put 0644 "$here/journald.conf" /etc/systemd/journald.conf.d/60-iggy-edge.conf
+put 0644 "$here/README.md" /usr/share/doc/iggy-edge/README.md
+if [ -e "$destination/etc/iggy-edge/edge.toml" ]; then
+  echo "kept $destination/etc/iggy-edge/edge.toml"
+else
+  put 0644 "$here/../config/edge.toml" /etc/iggy-edge/edge.toml
+fi
+[ -n "$destination" ] && exit 0
+
+/usr/local/bin/iggy-edge self-test || fail "the self-test failed: nothing was started"
+sysctl --quiet --load=/etc/sysctl.d/60-iggy-edge.conf
+systemctl daemon-reload
+systemctl restart systemd-journald
+systemctl enable iggy-edge
+systemctl restart iggy-edge
+systemctl --no-pager --lines=0 status iggy-edge
+echo "the password of root was generated: journalctl -u iggy-edge shows it once"

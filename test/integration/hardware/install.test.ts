@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { ROOT } from '../../support/source-tree.ts'
+
+const script = join(ROOT, 'hardware/install.sh')
+const hasCommand = (name: string): boolean => spawnSync(name, ['--version']).error === undefined
+
+test('files are staged for an image, and an existing configuration is kept', (context) => {
+  const folder = mkdtempSync(join(tmpdir(), 'install-'))
+  context.after(() => rmSync(folder, { recursive: true }))
+  const executable = join(folder, 'executable')
+  writeFileSync(executable, 'first')
+  const root = join(folder, 'root')
+  const install = (): string =>
+    execFileSync(script, [executable], { encoding: 'utf8', env: { ...process.env, DESTDIR: root } })
+
+  install()
+  assert.equal(readFileSync(join(root, 'usr/local/bin/iggy-edge'), 'utf8'), 'first')
+  assert.equal(statSync(join(root, 'usr/local/bin/iggy-edge')).mode & 0o777, 0o755)
+  assert.ok(existsSync(join(root, 'etc/systemd/system/iggy-edge.service')))
+  const configuration = join(root, 'etc/iggy-edge/edge.toml')
+  assert.equal(readFileSync(configuration, 'utf8'), readFileSync(join(ROOT, 'config/edge.toml'), 'utf8'))
+
+  writeFileSync(configuration, '# of the operator')
+  writeFileSync(executable, 'second')
+  assert.match(install(), /kept .*edge\.toml/)
+  assert.equal(readFileSync(configuration, 'utf8'), '# of the operator')
+  assert.equal(readFileSync(join(root, 'usr/local/bin/iggy-edge'), 'utf8'), 'second')
+  assert.deepEqual(readdirSync(join(root, 'usr/local/bin')), ['iggy-edge'])
+})
+
+test('a missing executable is one line, and nothing is staged', (context) => {
+  const folder = mkdtempSync(join(tmpdir(), 'install-'))
+  context.after(() => rmSync(folder, { recursive: true }))
+  const env = { ...process.env, DESTDIR: join(folder, 'root') }
+  const result = spawnSync(script, [join(folder, 'none')], { encoding: 'utf8', env })
+  assert.equal(result.status, 1)
+  assert.match(result.stderr, /^install: no executable at .*\n$/)
+  assert.equal(existsSync(join(folder, 'root')), false)
+})
+
+test('the unit holds nothing that systemd does not know', {
+  skip: hasCommand('systemd-analyze') ? false : 'systemd is not installed',
+}, (context) => {
+  const folder = mkdtempSync(join(tmpdir(), 'unit-'))
+  context.after(() => rmSync(folder, { recursive: true }))
+  // The executable is not installed here, which `verify` would report.
+  const unit = readFileSync(join(ROOT, 'hardware/iggy-edge.service'), 'utf8')
+  writeFileSync(join(folder, 'iggy-edge.service'), unit.replace(/^ExecStart=.*/m, 'ExecStart=/bin/true'))
+  const result = spawnSync('systemd-analyze', ['verify', join(folder, 'iggy-edge.service')], { encoding: 'utf8' })
+  const complaints = result.stderr.split('\n').filter((line) => line.includes('iggy-edge'))
+  assert.deepEqual(complaints, [])
+})
+
+test('the installer passes shellcheck', {
+  skip: hasCommand('shellcheck') ? false : 'shellcheck is not installed',
+}, () => {
+  const result = spawnSync('shellcheck', [script, join(ROOT, '.ci/run')], { encoding: 'utf8' })
+  assert.equal(result.status, 0, result.stdout)
+})
