@@ -7,7 +7,10 @@ export const WEBTRANSPORT_SETTINGS = {
   tcp_fallback: boolean(true, 'Offer the same sessions over HTTP/2 on TCP, for networks that block UDP.'),
   certificate_file: text('', 'PEM certificate chain; empty: a self-signed one is made, kept and renewed.'),
   private_key_file: text('', 'PEM private key of certificate_file.'),
-  max_sessions: integer({ default: 512, min: 1, max: 100_000 }, 'Sessions at the same time; more are answered with 503.'),
+  max_sessions: integer(
+    { default: 512, min: 1, max: 100_000 },
+    'Sessions at the same time; more are answered with 503.',
+  ),
   max_sessions_per_peer: integer(
     { default: 64, min: 1, max: 100_000 },
     'Sessions from one address, where the transport tells it (the TCP fallback does, quinn does not).',

@@ -1,0 +1,226 @@
+/**
+ * QUIC and WebTransport at the edge: sessions, streams, credit, certificates. Knows bytes, not commands.
+ *
+ * One edge listens twice on one port number: WebTransport over QUIC on UDP, and the same sessions over HTTP/2 on TCP for
+ * networks that block UDP. Both share one admission and one certificate.
+ */
+import { type Clock, systemClock } from '../clock.ts'
+import { EdgeError, toEdgeError } from '../errors.ts'
+import { type Logger, silentLogger } from '../logger.ts'
+import { Admission } from './core/admission.ts'
+import { limitsOf, QUIC_EDGE_DEFAULTS } from './defaults.ts'
+import { type Certificate, type CertificateSource, loadCertificate } from './io/certificate.ts'
+import { createHttp2Driver } from './io/http2-driver.ts'
+import { createWebTransportDriver } from './io/webtransport-driver.ts'
+import type {
+  ListenOptions,
+  QuicDriver,
+  QuicListener,
+  QuicSession,
+  QuicSessionEvents,
+  SessionGate,
+  SessionLimits,
+  SessionRequest,
+} from './ports.ts'
+
+export { limitsOf, QUIC_EDGE_DEFAULTS } from './defaults.ts'
+export type { Certificate, CertificateSource } from './io/certificate.ts'
+export * from './ports.ts'
+export { WEBTRANSPORT_SETTINGS } from './settings.ts'
+
+export interface QuicEdgeOptions {
+  readonly host: string
+  /** 0 takes a number that is free for UDP and TCP. */
+  readonly port: number
+  readonly certificate: CertificateSource
+  readonly hasTcpFallback: boolean
+  readonly limits?: SessionLimits
+  readonly clock?: Clock
+  readonly logger?: Logger
+}
+
+/** Who serves the sessions of one path. */
+export interface PathHandler {
+  /** @returns false to answer 403. */
+  isAllowed?(request: SessionRequest): boolean
+  /** @returns the handlers of the session, or null to close it. */
+  opened(session: QuicSession): QuicSessionEvents | null
+}
+
+export interface QuicEdgeHandlers {
+  /** By URL path, such as `/iggy`; others are answered with 404. */
+  readonly paths: Readonly<Record<string, PathHandler>>
+}
+
+export interface QuicEdge {
+  readonly host: string
+  readonly port: number
+  /** Names of the drivers that listen. */
+  readonly driverNames: readonly string[]
+  readonly certificate: Certificate
+  readonly sessionCount: number
+  readonly refusedCount: number
+  /** Looks for a new certificate now. @returns whether there was one. */
+  reloadCertificate(): Promise<boolean>
+  /** Ends all sessions with `code`; resolves within about twice `graceMs`. Idempotent. */
+  close(options?: { code?: number; graceMs?: number }): Promise<void>
+}
+
+/**
+ * Starts listening; resolves when peers can connect.
+ *
+ * @throws EDGE_ADDRESS_IN_USE, EDGE_CONFIG_INVALID (certificate), EDGE_FEATURE_MISSING (no QUIC on this system), EDGE_IO.
+ */
+export async function startQuicEdge(options: QuicEdgeOptions, handlers: QuicEdgeHandlers): Promise<QuicEdge> {
+  const clock = options.clock ?? systemClock
+  const logger = options.logger ?? silentLogger
+  const limits = options.limits ?? limitsOf()
+  const certificate = await loadCertificate(options.certificate, clock)
+  const gate = new EdgeGate(handlers, new Admission(limits), clock)
+  const drivers = [await createWebTransportDriver(clock)]
+  // TCP first: it can tell which port it got, and UDP then takes the same number.
+  if (options.hasTcpFallback) drivers.unshift(await createHttp2Driver(clock))
+  const { certificatePem, privateKeyPem } = certificate
+  const listen = { host: options.host, port: options.port, certificatePem, privateKeyPem, limits }
+  const listeners = await listenOnOnePort(drivers, listen, gate)
+  const edge = new RunningEdge({ options, clock, logger, gate, drivers, listeners, certificate })
+  edge.watchCertificate()
+  return edge
+}
+
+/** Asks the path's owner, and keeps count. */
+class EdgeGate implements SessionGate {
+  readonly admission: Admission
+  readonly #paths: ReadonlyMap<string, PathHandler>
+  readonly #clock: Clock
+
+  constructor(handlers: QuicEdgeHandlers, admission: Admission, clock: Clock) {
+    this.admission = admission
+    this.#paths = new Map(Object.entries(handlers.paths))
+    this.#clock = clock
+  }
+
+  admit(request: SessionRequest) {
+    const handler = this.#paths.get(request.path)
+    const isAllowed = handler?.isAllowed?.(request) ?? true
+    const nowMs = this.#clock.monotonicUs() / 1000
+    return this.admission.admit(request, { isPathKnown: handler !== undefined, isAllowed }, nowMs)
+  }
+
+  opened(session: QuicSession): QuicSessionEvents {
+    this.admission.opened(session.peer)
+    const events = this.#paths.get(session.path)?.opened(session) ?? null
+    if (events === null) session.close(0, 'nobody serves this session')
+    return {
+      streamOpened: (stream) => events?.streamOpened(stream) ?? null,
+      datagram: (bytesView) => events?.datagram(bytesView),
+      closed: (code, reason) => {
+        this.admission.closed(session.peer)
+        events?.closed(code, reason)
+      },
+    }
+  }
+}
+
+interface EdgeParts {
+  readonly options: QuicEdgeOptions
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly gate: EdgeGate
+  readonly drivers: readonly QuicDriver[]
+  readonly listeners: readonly QuicListener[]
+  readonly certificate: Certificate
+}
+
+class RunningEdge implements QuicEdge {
+  readonly host: string
+  readonly port: number
+  readonly driverNames: readonly string[]
+  certificate: Certificate
+  readonly #parts: EdgeParts
+  #watch: NodeJS.Timeout | undefined
+  #reloading: Promise<boolean> | undefined
+  #closing: Promise<void> | undefined
+
+  constructor(parts: EdgeParts) {
+    this.#parts = parts
+    this.certificate = parts.certificate
+    this.driverNames = parts.drivers.map((driver) => driver.name)
+    this.host = parts.listeners[0]?.host ?? parts.options.host
+    this.port = parts.listeners[0]?.port ?? parts.options.port
+  }
+
+  get sessionCount(): number {
+    return this.#parts.gate.admission.openCount
+  }
+
+  get refusedCount(): number {
+    return this.#parts.gate.admission.refusedCount
+  }
+
+  watchCertificate(): void {
+    this.#watch = setInterval(() => {
+      this.reloadCertificate().catch((error: unknown) => {
+        const { code, message } = toEdgeError(error)
+        this.#parts.logger.warn('quic.certificate.failed', { error_code: code, reason: message })
+      })
+    }, QUIC_EDGE_DEFAULTS.certificateCheckMs)
+    this.#watch.unref()
+  }
+
+  reloadCertificate(): Promise<boolean> {
+    this.#reloading ??= this.#reload().finally(() => {
+      this.#reloading = undefined
+    })
+    return this.#reloading
+  }
+
+  close({ code = 0, graceMs = 1000 } = {}): Promise<void> {
+    this.#closing ??= this.#end(code, graceMs)
+    return this.#closing
+  }
+
+  async #reload(): Promise<boolean> {
+    const found = await loadCertificate(this.#parts.options.certificate, this.#parts.clock)
+    const isSame = found.sha256 === this.certificate.sha256 && found.privateKeyPem === this.certificate.privateKeyPem
+    if (isSame || this.#closing !== undefined) return false
+    this.certificate = found
+    const { certificatePem, privateKeyPem } = found
+    await Promise.all(this.#parts.listeners.map((one) => one.replaceCertificate(certificatePem, privateKeyPem)))
+    this.#parts.logger.info('quic.certificate.replaced', {
+      sha256: found.sha256,
+      not_after: new Date(found.notAfterMs).toISOString(),
+    })
+    return true
+  }
+
+  async #end(code: number, graceMs: number): Promise<void> {
+    clearInterval(this.#watch)
+    this.#parts.gate.admission.stop()
+    await Promise.all(this.#parts.listeners.map((listener) => listener.close(code, graceMs)))
+  }
+}
+
+/** All drivers on one number. With port 0, a number that one of them cannot have is given back and the next one tried. */
+async function listenOnOnePort(
+  drivers: readonly QuicDriver[],
+  options: ListenOptions,
+  gate: SessionGate,
+): Promise<QuicListener[]> {
+  for (let attempt = 1; ; attempt++) {
+    const listeners: QuicListener[] = []
+    let port = options.port
+    try {
+      for (const driver of drivers) {
+        const listener = await driver.listen({ ...options, port }, gate)
+        listeners.push(listener)
+        port = listener.port
+      }
+      return listeners
+    } catch (error) {
+      await Promise.all(listeners.map((listener) => listener.close(0, 0)))
+      const isTaken = error instanceof EdgeError && error.code === 'EDGE_ADDRESS_IN_USE'
+      if (!isTaken || options.port !== 0 || attempt >= QUIC_EDGE_DEFAULTS.portAttempts) throw error
+    }
+  }
+}

@@ -1,0 +1,164 @@
+/**
+ * Where the certificate comes from: files of the operator, or one of our own making.
+ *
+ * A certificate of our own lives in one PEM file together with its key, so that a power cut during renewal leaves the old
+ * pair or the new one, never half of each. Renewal keeps the key: whoever pins the key rather than the certificate need
+ * not learn anything new.
+ */
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  randomBytes,
+  sign,
+  X509Certificate,
+} from 'node:crypto'
+import { mkdir, open, readFile, rename } from 'node:fs/promises'
+import { hostname, networkInterfaces } from 'node:os'
+import path from 'node:path'
+import type { Clock } from '../../clock.ts'
+import { EdgeError } from '../../errors.ts'
+import { encodeSelfSigned } from '../core/self-signed.ts'
+import { QUIC_EDGE_DEFAULTS } from '../defaults.ts'
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+const FILE_NAME = 'self-signed.pem'
+
+export type CertificateSource =
+  | { readonly type: 'files'; readonly certificateFile: string; readonly privateKeyFile: string }
+  | { readonly type: 'self-signed'; readonly directory: string }
+
+export interface Certificate {
+  readonly certificatePem: string
+  readonly privateKeyPem: string
+  /** Of the first certificate, DER: what `serverCertificateHashes` and `?pin=` take. Lower-case hex. */
+  readonly sha256: string
+  /** Of its public key (SPKI): stays the same when our own certificate is renewed. */
+  readonly keySha256: string
+  readonly notAfterMs: number
+  readonly isSelfSigned: boolean
+}
+
+/**
+ * @returns the certificate to use now; makes or renews our own when it is time.
+ * @throws EDGE_CONFIG_INVALID when files do not hold a certificate and its key, EDGE_IO when they cannot be read or kept.
+ */
+export async function loadCertificate(source: CertificateSource, clock: Clock): Promise<Certificate> {
+  if (source.type === 'files') {
+    const certificatePem = await readPem(source.certificateFile)
+    const privateKeyPem = await readPem(source.privateKeyFile)
+    return describe(certificatePem, privateKeyPem, false)
+  }
+  const file = path.join(source.directory, FILE_NAME)
+  const nowMs = Number(clock.wallUs() / 1000n)
+  const kept = await keptCertificate(file)
+  if (kept !== undefined && isFresh(kept, nowMs)) return kept
+  const made = makeSelfSigned(kept === undefined ? newKey() : createPrivateKey(kept.privateKeyPem), nowMs)
+  await keep(file, made)
+  return made
+}
+
+/** One that does not begin in the future (the clock was wrong when it was made) and does not end soon. */
+function isFresh(certificate: Certificate, nowMs: number): boolean {
+  const renewFromMs = certificate.notAfterMs - QUIC_EDGE_DEFAULTS.selfSignedRenewBeforeDays * DAY_MS
+  const notBeforeMs = Date.parse(new X509Certificate(certificate.certificatePem).validFrom)
+  return nowMs >= notBeforeMs && nowMs < renewFromMs
+}
+
+function makeSelfSigned(privateKey: KeyObject, nowMs: number): Certificate {
+  const notBeforeMs = nowMs - QUIC_EDGE_DEFAULTS.selfSignedBackdateHours * HOUR_MS
+  const der = encodeSelfSigned({
+    commonName: 'iggy-edge',
+    dnsNames: [...new Set(['localhost', hostname()])],
+    ipAddresses: ownAddresses(),
+    publicKeyDer: createPublicKey(privateKey).export({ type: 'spki', format: 'der' }),
+    // A first byte between 1 and 127 keeps it positive and of fixed length.
+    serialBytes: Uint8Array.of(0x40 | ((randomBytes(1)[0] ?? 0) & 0x3f), ...randomBytes(15)),
+    notBeforeMs,
+    notAfterMs: notBeforeMs + QUIC_EDGE_DEFAULTS.selfSignedValidityDays * DAY_MS,
+    sign: (bytes) => sign('sha256', bytes, privateKey),
+  })
+  const certificatePem = new X509Certificate(der).toString()
+  return describe(certificatePem, privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), true)
+}
+
+function newKey(): KeyObject {
+  return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
+}
+
+/** So that `https://<address>` of this machine matches, for clients that check names. */
+function ownAddresses(): Uint8Array[] {
+  const addresses = Object.values(networkInterfaces())
+    .flatMap((all) => all ?? [])
+    .filter((one) => one.family === 'IPv4')
+    .map((one) => one.address)
+  const ipv4 = [...new Set(['127.0.0.1', ...addresses])].map((text) => Uint8Array.from(text.split('.').map(Number)))
+  const loopbackIpv6 = new Uint8Array(16)
+  loopbackIpv6[15] = 1
+  return [...ipv4, loopbackIpv6]
+}
+
+function describe(certificatePem: string, privateKeyPem: string, isSelfSigned: boolean): Certificate {
+  try {
+    const certificate = new X509Certificate(certificatePem)
+    if (!certificate.checkPrivateKey(createPrivateKey(privateKeyPem))) {
+      throw new EdgeError('EDGE_CONFIG_INVALID', 'the private key does not belong to the certificate')
+    }
+    return {
+      certificatePem,
+      privateKeyPem,
+      sha256: sha256(certificate.raw),
+      keySha256: sha256(certificate.publicKey.export({ type: 'spki', format: 'der' })),
+      notAfterMs: Date.parse(certificate.validTo),
+      isSelfSigned,
+    }
+  } catch (error) {
+    if (error instanceof EdgeError) throw error
+    const text = error instanceof Error ? error.message : String(error)
+    throw new EdgeError('EDGE_CONFIG_INVALID', `certificate or private key cannot be used: ${text}`, { cause: error })
+  }
+}
+
+/** @returns undefined when there is none, or only a damaged one: then a new one is made. */
+async function keptCertificate(file: string): Promise<Certificate | undefined> {
+  try {
+    const pem = await readFile(file, 'utf8')
+    return describe(pem, pem, true)
+  } catch {
+    return undefined
+  }
+}
+
+async function keep(file: string, certificate: Certificate): Promise<void> {
+  const partial = `${file}.partial`
+  try {
+    await mkdir(path.dirname(file), { recursive: true, mode: 0o700 })
+    const handle = await open(partial, 'w', 0o600)
+    try {
+      await handle.writeFile(certificate.privateKeyPem + certificate.certificatePem)
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    await rename(partial, file)
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error)
+    throw new EdgeError('EDGE_IO', `the certificate cannot be kept: ${text}`, { cause: error })
+  }
+}
+
+async function readPem(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error)
+    throw new EdgeError('EDGE_CONFIG_INVALID', `certificate file: ${text}`, { cause: error })
+  }
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex')
+}
