@@ -1,5 +1,19 @@
 /** What sync asks of its surroundings: the log to read, a place for cursors. `runtime/edge.ts` hands both in. */
+import type { Clock } from '../clock.ts'
+import type { EdgeError } from '../errors.ts'
+import type { Logger } from '../logger.ts'
 import type { StoredBatch } from '../sdk/wire/batch.ts'
+
+export interface SyncPorts {
+  readonly log: LogSource
+  readonly cursors: CursorStore
+  readonly clock: Clock
+  readonly logger: Logger
+  /** Takes records that the upstream refuses for good. Absent: they are counted and named in the log only. */
+  readonly deadLetters?: DeadLetterSink
+  /** 0 <= value < 1, for jitter; defaults to `Math.random`. */
+  readonly random?: () => number
+}
 
 /** Local topics as sync sees them. */
 export interface LogSource {
@@ -40,7 +54,29 @@ export interface CursorStore {
 }
 
 export interface Cursor {
-  /** Last local offset the upstream confirmed. */
+  /** Last local offset that is done with: the upstream confirmed it, or it was given up and counted. */
   readonly confirmedOffset: bigint
+  /** Where our newest record lies upstream, or a lower bound of it where the upstream does not tell. */
   readonly upstreamOffset: bigint | null
+  /** Counts how often the upstream was found ahead of the local log (a restored backup): new ids from then on. Default 0. */
+  readonly incarnation?: number
+}
+
+/** A record that the upstream refused for good. */
+export interface DeadLetter {
+  readonly route: string
+  readonly streamName: string
+  readonly topicName: string
+  readonly partitionId: number
+  readonly offset: bigint
+  readonly payloadBytes: Uint8Array
+  readonly userHeadersBytes: Uint8Array | null
+  readonly originUs: bigint
+  /** What the upstream said, last. */
+  readonly reason: EdgeError
+}
+
+export interface DeadLetterSink {
+  /** Resolves when the letter is kept as safely as the record was. Called again for the same offset after a failure. */
+  add(letter: DeadLetter): Promise<void>
 }

@@ -1,0 +1,58 @@
+/**
+ * What a metered link may carry: a rate with a burst of one second, and an amount per day that starts anew every 24 hours
+ * of running time (the wall clock of a gateway is not to be trusted). Pure; zero means no limit.
+ */
+export interface BudgetOptions {
+  readonly maxBytesPerSecond: number
+  readonly dailyBudgetBytes: number
+}
+
+const SECOND_US = 1_000_000
+const DAY_US = 24 * 3600 * SECOND_US
+
+export class Budget {
+  readonly #options: BudgetOptions
+  #tokens: number
+  #tokensAtUs: number
+  #dayStartUs: number
+  #usedTodayBytes = 0
+
+  constructor(options: BudgetOptions, nowUs: number) {
+    this.#options = options
+    this.#tokens = options.maxBytesPerSecond
+    this.#tokensAtUs = nowUs
+    this.#dayStartUs = nowUs
+  }
+
+  get usedTodayBytes(): number {
+    return this.#usedTodayBytes
+  }
+
+  /** @returns µs to wait before that much may be sent; 0 takes it from the budget. Larger than a burst: goes into debt. */
+  take(sizeBytes: number, nowUs: number): number {
+    const waitUs = Math.max(this.#dayWaitUs(nowUs), this.#rateWaitUs(nowUs))
+    if (waitUs > 0) return waitUs
+    this.#tokens -= sizeBytes
+    this.#usedTodayBytes += sizeBytes
+    return 0
+  }
+
+  #dayWaitUs(nowUs: number): number {
+    const daysOver = Math.floor((nowUs - this.#dayStartUs) / DAY_US)
+    if (daysOver > 0) {
+      this.#dayStartUs += daysOver * DAY_US
+      this.#usedTodayBytes = 0
+    }
+    const { dailyBudgetBytes } = this.#options
+    if (dailyBudgetBytes === 0 || this.#usedTodayBytes < dailyBudgetBytes) return 0
+    return this.#dayStartUs + DAY_US - nowUs
+  }
+
+  #rateWaitUs(nowUs: number): number {
+    const rate = this.#options.maxBytesPerSecond
+    if (rate === 0) return 0
+    this.#tokens = Math.min(rate, this.#tokens + ((nowUs - this.#tokensAtUs) / SECOND_US) * rate)
+    this.#tokensAtUs = nowUs
+    return this.#tokens > 0 ? 0 : Math.ceil(((1 - this.#tokens) / rate) * SECOND_US)
+  }
+}

@@ -1,0 +1,104 @@
+/** What goes into the forwarder of a partition and what comes out: inputs, effects, reports, its view. Types only. */
+import type { EdgeError } from '../../errors.ts'
+import type { BackoffPolicy } from '../../sdk/index.ts'
+import type { Cursor } from '../ports.ts'
+import type { BatchBounds } from './batcher.ts'
+import type { FailureKind } from './failure.ts'
+import type { ForwarderCounters } from './forwarder-counters.ts'
+import type { Finding } from './reconcile.ts'
+import type { TailPage, TailRequest } from './tail.ts'
+
+export type ForwarderState =
+  | 'offline' // the link is down; it says why
+  | 'resolving' // makes sure that stream, topic and partition are there
+  | 'in-doubt' // reads the upstream's tail
+  | 'settling' // waits before it looks again for a send whose answer was lost
+  | 'reading' // waits for a free slot and reads the local log
+  | 'sending' // one batch is on its way
+  | 'caught-up' // everything durable is upstream
+  | 'waiting' // pauses after an error
+  | 'blocked' // named trouble that only an operator ends; tried again slowly
+  | 'quarantining' // a refused record is on its way to the dead letters
+
+export type Input =
+  | { readonly type: 'link-up' }
+  | { readonly type: 'link-down' }
+  | { readonly type: 'appended'; readonly logStart: bigint; readonly durableEnd: bigint }
+  | { readonly type: 'topic-ready'; readonly ticket: number }
+  | { readonly type: 'tail'; readonly ticket: number; readonly page: TailPage }
+  | { readonly type: 'read'; readonly ticket: number; readonly read: ReadSummary }
+  | { readonly type: 'confirmed'; readonly ticket: number; readonly upstreamBaseOffset: bigint | null }
+  | { readonly type: 'failed'; readonly ticket: number; readonly failure: Failure }
+  | { readonly type: 'dead-letter-kept'; readonly ticket: number }
+  | { readonly type: 'woken' }
+  /** The network changed, or another link came up: pauses end now. */
+  | { readonly type: 'probe' }
+
+/** What a local read gave; the records stay with the shell. */
+export interface ReadSummary {
+  readonly count: number
+  readonly sizeBytes: number
+  /** Where to read on after these records, and after any hole on the way. */
+  readonly nextOffset: bigint
+  readonly hole: { readonly from: bigint; readonly end: bigint } | null
+}
+
+export interface Failure {
+  readonly kind: FailureKind
+  readonly error: EdgeError
+  /** What the peer asked for, if it did. */
+  readonly retryAfterUs?: number
+}
+
+export type Effect =
+  | { readonly type: 'ensure-topic'; readonly ticket: number }
+  | { readonly type: 'poll-tail'; readonly ticket: number; readonly request: TailRequest }
+  | { readonly type: 'read'; readonly ticket: number; readonly fromOffset: bigint; readonly bounds: BatchBounds }
+  | { readonly type: 'send'; readonly ticket: number; readonly idPrefix: bigint }
+  | { readonly type: 'keep-dead-letter'; readonly ticket: number; readonly offset: bigint; readonly reason: EdgeError }
+  | { readonly type: 'commit-cursor'; readonly cursor: Cursor }
+  | { readonly type: 'wake'; readonly atUs: number }
+  | { readonly type: 'report'; readonly report: Report }
+
+/** Worth a line in the log; everything else is in the view. */
+export type Report =
+  | Exclude<Finding, { kind: 'agreed' }>
+  | { readonly kind: 'hole' | 'gap'; readonly from: bigint; readonly end: bigint }
+  | { readonly kind: 'dead-letter'; readonly offset: bigint; readonly reason: EdgeError }
+  | { readonly kind: 'blocked'; readonly reason: EdgeError }
+
+export interface ForwarderOptions {
+  readonly idPrefix: (incarnation: number) => bigint
+  readonly cursor: Cursor | undefined
+  readonly logStart: bigint
+  /** Durable end when the log was opened, before anything new came: what an earlier process can have sent at most. */
+  readonly durableEnd: bigint
+  readonly bounds: BatchBounds
+  readonly retry: BackoffPolicy
+  readonly blockedRetryUs: number
+  readonly settleUs: number
+  readonly maxRefusals: number
+  readonly maxDeadLettersInRow: number
+  readonly tailPageCount: number
+  readonly tailScanMaxCount: number
+  readonly random: () => number
+}
+
+export interface ForwarderView {
+  readonly state: ForwarderState
+  readonly stateSinceUs: number
+  readonly nextAttemptUs: number | null
+  readonly reason: EdgeError | null
+  readonly confirmedOffset: bigint | null
+  readonly nextOffset: bigint
+  readonly durableEnd: bigint
+  readonly counters: Readonly<ForwarderCounters>
+}
+
+/** An effect that is answered by an input with the same ticket. */
+export type Question =
+  Extract<Effect, { ticket: number }> extends infer E
+    ? E extends { ticket: number }
+      ? Omit<E, 'ticket'>
+      : never
+    : never

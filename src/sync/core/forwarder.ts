@@ -1,0 +1,412 @@
+/**
+ * Carries one partition upstream: exactly once, in order, across crashes of either side.
+ *
+ * Decides what to do next and never does it. Relies on: one send in flight per partition; answers of one connection come
+ * in order; the upstream appends a send whole or not at all; local records below the durable end never change. Holds to:
+ *  - S1 nothing is sent while it is unknown what the upstream holds: a link that comes up, an error, a lost answer each
+ *    lead through a read of the upstream's tail;
+ *  - S2 a send whose outcome is unknown may still be applied late (it sits in a buffer of the peer): it is repeated only
+ *    when a tail read that began after the settle time did not show it;
+ *  - S3 the cursor moves only over what the tail or an answer proved, or what was given up and counted.
+ */
+import type { EdgeError } from '../../errors.ts'
+import { Backoff } from '../../sdk/index.ts'
+import type { Cursor } from '../ports.ts'
+import { Batcher } from './batcher.ts'
+import { isOutcomeUnknown } from './failure.ts'
+import { ForwarderCounters } from './forwarder-counters.ts'
+import type {
+  Effect,
+  Failure,
+  ForwarderOptions,
+  ForwarderState,
+  ForwarderView,
+  Input,
+  Question,
+  ReadSummary,
+  Report,
+} from './forwarder-protocol.ts'
+import { KNOWN_INCARNATIONS } from './message-id.ts'
+import { OffsetRanges } from './offset-ranges.ts'
+import { type Finding, reconcile } from './reconcile.ts'
+import { type TailPage, TailScan, type TailVerdict } from './tail.ts'
+
+export class Forwarder {
+  readonly #options: ForwarderOptions
+  readonly #batcher: Batcher
+  readonly #backoff: Backoff
+  readonly #givenUp = new OffsetRanges()
+  readonly #counters = new ForwarderCounters()
+  /** Until the first tail read of this process nothing at or above it can be upstream. */
+  readonly #openedEnd: bigint
+  #state: ForwarderState = 'offline'
+  #stateSinceUs: number
+  #ticket = 0
+  #cursor: Cursor | undefined
+  #incarnation: number
+  #logStart: bigint
+  #durableEnd: bigint
+  #nextOffset: bigint
+  #hasReconciled = false
+  #scan: TailScan | null = null
+  #scanStartedUs = 0
+  /** Where the first of our records would land upstream: what lower bounds are counted from. */
+  #upstreamBase = 0n
+  #isLinkUp = false
+  /** A send below `end` may be on its way since then. */
+  #doubt: { sinceUs: number; end: bigint } | null
+  #read: ReadSummary | null = null
+  #readFrom = 0n
+  #refusals = 0
+  #deadLettersInRow = 0
+  #wakeAtUs: number | null = null
+  #reason: EdgeError | null = null
+  #effects: Effect[] = []
+
+  constructor(options: ForwarderOptions, nowUs: number) {
+    this.#options = options
+    this.#batcher = new Batcher(options.bounds)
+    this.#backoff = new Backoff(options.retry, options.random)
+    this.#stateSinceUs = nowUs
+    this.#cursor = options.cursor
+    this.#incarnation = options.cursor?.incarnation ?? 0
+    this.#logStart = options.logStart
+    this.#durableEnd = options.durableEnd
+    this.#openedEnd = options.durableEnd
+    this.#nextOffset = options.cursor === undefined ? options.logStart : options.cursor.confirmedOffset + 1n
+    // An earlier process may have sent what the cursor does not know of yet.
+    const mayBeInFlight = options.durableEnd > this.#nextOffset
+    this.#doubt = mayBeInFlight ? { sinceUs: nowUs, end: options.durableEnd } : null
+  }
+
+  /** True while it holds, or waits for, one of the link's slots for a batch. */
+  get needsSlot(): boolean {
+    return this.#state === 'reading' || this.#state === 'sending' || this.#state === 'quarantining'
+  }
+
+  view(): ForwarderView {
+    return {
+      state: this.#state,
+      stateSinceUs: this.#stateSinceUs,
+      nextAttemptUs: this.#wakeAtUs,
+      reason: this.#reason,
+      confirmedOffset: this.#cursor?.confirmedOffset ?? null,
+      nextOffset: this.#nextOffset,
+      durableEnd: this.#durableEnd,
+      counters: this.#counters,
+    }
+  }
+
+  step(input: Input, nowUs: number): Effect[] {
+    this.#effects = []
+    // An answer to a question that was given up since: the tail read that followed knows better.
+    if ('ticket' in input && input.ticket !== this.#ticket) return this.#effects
+    switch (input.type) {
+      case 'link-up':
+        this.#isLinkUp = true
+        if (this.#state === 'offline') this.#resolve(nowUs)
+        break
+      case 'link-down':
+        this.#linkDown(nowUs)
+        break
+      case 'appended':
+        this.#logStart = input.logStart
+        this.#durableEnd = input.durableEnd
+        if (this.#state === 'caught-up') this.#readNext(nowUs)
+        break
+      case 'topic-ready':
+        this.#startScan(nowUs)
+        break
+      case 'tail':
+        this.#tail(input.page, nowUs)
+        break
+      case 'read':
+        this.#readDone(input.read, nowUs)
+        break
+      case 'confirmed':
+        this.#confirmed(input.upstreamBaseOffset, nowUs)
+        break
+      case 'failed':
+        this.#failed(input.failure, nowUs)
+        break
+      case 'dead-letter-kept':
+        this.#deadLetterKept(nowUs)
+        break
+      case 'woken':
+        if (this.#wakeAtUs !== null && nowUs >= this.#wakeAtUs) this.#wake(nowUs)
+        break
+      case 'probe':
+        if (this.#state === 'waiting' || this.#state === 'blocked') this.#wake(nowUs)
+        break
+    }
+    return this.#effects
+  }
+
+  // ---- link ------------------------------------------------------------------------------------------------------------
+
+  #linkDown(nowUs: number): void {
+    this.#isLinkUp = false
+    // A dead letter is kept locally: it is finished first, or the record would be refused, and kept, once more.
+    if (this.#state === 'quarantining') return
+    if (this.#state === 'sending') this.#markDoubt(nowUs)
+    this.#enter('offline', nowUs)
+    this.#ticket += 1
+  }
+
+  #resolve(nowUs: number): void {
+    if (!this.#isLinkUp) {
+      this.#enter('offline', nowUs)
+      return
+    }
+    this.#enter('resolving', nowUs)
+    this.#ask({ type: 'ensure-topic' })
+  }
+
+  #wake(nowUs: number): void {
+    if (this.#state === 'settling') this.#startScan(nowUs)
+    else this.#resolve(nowUs)
+  }
+
+  // ---- doubt -----------------------------------------------------------------------------------------------------------
+
+  #startScan(nowUs: number): void {
+    this.#enter('in-doubt', nowUs)
+    const prefixes = Array.from({ length: KNOWN_INCARNATIONS + this.#incarnation }, (_, index) =>
+      this.#options.idPrefix(index),
+    )
+    const wasNeverSent = this.#wasNeverSent
+    const hasCursor = this.#cursor !== undefined
+    this.#scan = new TailScan({
+      prefixes,
+      pageCount: this.#options.tailPageCount,
+      // Where nothing can be there, the newest message is read for its offset alone.
+      maxCount: wasNeverSent ? 1 : hasCursor ? Number.MAX_SAFE_INTEGER : this.#options.tailScanMaxCount,
+    })
+    this.#scanStartedUs = nowUs
+    this.#ask({ type: 'poll-tail', request: this.#scan.request })
+  }
+
+  get #wasNeverSent(): boolean {
+    return this.#cursor === undefined && this.#openedEnd === 0n && !this.#hasReconciled
+  }
+
+  #tail(page: TailPage, nowUs: number): void {
+    const verdict = this.#scan?.accept(page)
+    if (verdict) this.#reconcile(verdict, nowUs)
+    else if (this.#scan) this.#ask({ type: 'poll-tail', request: this.#scan.request })
+  }
+
+  #reconcile(verdict: TailVerdict, nowUs: number): void {
+    const resume = reconcile({
+      verdict,
+      cursor: this.#cursor,
+      incarnation: this.#incarnation,
+      logStart: this.#logStart,
+      sendableEnd: this.#hasReconciled ? this.#durableEnd : this.#openedEnd,
+      isGivenUp: (from, end) => this.#givenUp.covers(from, end),
+    })
+    const doubt = this.#doubt
+    if (doubt !== null && resume.nextOffset < doubt.end) {
+      const settledUs = doubt.sinceUs + this.#options.settleUs
+      if (this.#scanStartedUs < settledUs) {
+        this.#enter('settling', nowUs)
+        this.#wakeAt(settledUs)
+        return
+      }
+    }
+    this.#doubt = null
+    const isLimitExpected = this.#wasNeverSent && resume.finding.kind === 'limited'
+    this.#hasReconciled = true
+    this.#incarnation = resume.incarnation
+    this.#nextOffset = resume.nextOffset
+    this.#upstreamBase = verdict.upstreamEnd
+    if (resume.cursor) this.#commit(resume.cursor)
+    if (!isLimitExpected) this.#account(resume.finding)
+    this.#readNext(nowUs)
+  }
+
+  #account(finding: Finding): void {
+    if (finding.kind === 'agreed') return
+    if (finding.kind === 'recovered') this.#counters.recoveredCount += finding.end - finding.from
+    if (finding.kind === 'forgotten') this.#counters.forgottenCount += finding.end - finding.from
+    // Records found after a lost answer are the usual case of a restart, not news.
+    if (finding.kind !== 'recovered') this.#report(finding)
+  }
+
+  // ---- sending ---------------------------------------------------------------------------------------------------------
+
+  #readNext(nowUs: number): void {
+    if (this.#nextOffset < this.#logStart) this.#giveUpGap(this.#logStart)
+    if (this.#nextOffset >= this.#durableEnd) {
+      this.#enter('caught-up', nowUs)
+      return
+    }
+    if (!this.#isLinkUp) {
+      this.#enter('offline', nowUs)
+      return
+    }
+    this.#enter('reading', nowUs)
+    this.#readFrom = this.#nextOffset
+    this.#ask({ type: 'read', fromOffset: this.#nextOffset, bounds: this.#batcher.bounds })
+  }
+
+  #readDone(read: ReadSummary, nowUs: number): void {
+    this.#read = read
+    if (read.hole) {
+      this.#counters.holeCount += read.hole.end - read.hole.from
+      this.#report({ kind: 'hole', ...read.hole })
+    }
+    if (read.count > 0) {
+      this.#enter('sending', nowUs)
+      this.#ask({ type: 'send', idPrefix: this.#options.idPrefix(this.#incarnation) })
+    } else if (read.nextOffset > this.#nextOffset) {
+      this.#skipTo(read.nextOffset)
+      this.#readNext(nowUs)
+    } else {
+      // Nothing although the durable end says so: asked again after a pause rather than in a circle.
+      this.#enter('waiting', nowUs)
+      this.#wakeAt(nowUs + this.#backoff.nextDelayUs())
+    }
+  }
+
+  #confirmed(upstreamBaseOffset: bigint | null, nowUs: number): void {
+    const read = this.#read
+    if (this.#state !== 'sending' || read === null) return
+    const count = BigInt(read.count)
+    const lowerBound = (this.#cursor?.upstreamOffset ?? this.#upstreamBase - 1n) + count
+    const upstreamOffset = upstreamBaseOffset === null ? lowerBound : upstreamBaseOffset + count - 1n
+    this.#nextOffset = read.nextOffset
+    this.#counters.sentCount += count
+    this.#counters.sentBytes += read.sizeBytes
+    this.#counters.lastConfirmedUs = nowUs
+    this.#refusals = 0
+    this.#deadLettersInRow = 0
+    this.#backoff.reset()
+    this.#batcher.succeeded()
+    this.#commit(this.#cursorAt(read.nextOffset - 1n, upstreamOffset))
+    this.#readNext(nowUs)
+  }
+
+  // ---- trouble ---------------------------------------------------------------------------------------------------------
+
+  #failed(failure: Failure, nowUs: number): void {
+    const wasSending = this.#state === 'sending'
+    const read = this.#read
+    this.#reason = failure.error
+    if (wasSending && isOutcomeUnknown(failure.kind)) this.#markDoubt(nowUs)
+    if (failure.kind === 'forbidden') {
+      this.#block(failure.error, nowUs)
+      return
+    }
+    if (wasSending && read !== null && (failure.kind === 'too-large' || failure.kind === 'invalid')) {
+      this.#sendRefused(failure, read, nowUs)
+      return
+    }
+    if (wasSending && read !== null && failure.kind === 'lost') this.#batcher.lost(read.sizeBytes)
+    this.#pause(failure, nowUs)
+  }
+
+  /** Smaller sends find what the upstream does take, down to the one record that it does not. */
+  #sendRefused(failure: Failure, read: ReadSummary, nowUs: number): void {
+    if (failure.kind === 'too-large') this.#batcher.refusedAsTooLarge(read.count, read.sizeBytes)
+    else this.#batcher.refusedAsInvalid(read.count)
+    if (read.count > 1) this.#startScan(nowUs)
+    else this.#refused(failure, nowUs)
+  }
+
+  /** One record, alone in its send, was refused by name. */
+  #refused(failure: Failure, nowUs: number): void {
+    this.#refusals += 1
+    if (this.#refusals < this.#options.maxRefusals) {
+      this.#pause(failure, nowUs)
+      return
+    }
+    if (this.#deadLettersInRow >= this.#options.maxDeadLettersInRow) {
+      this.#block(failure.error, nowUs)
+      return
+    }
+    this.#enter('quarantining', nowUs, failure.error)
+    this.#ask({ type: 'keep-dead-letter', offset: this.#readFrom, reason: failure.error })
+  }
+
+  #deadLetterKept(nowUs: number): void {
+    const reason = this.#reason
+    const read = this.#read
+    if (this.#state !== 'quarantining' || read === null || reason === null) return
+    this.#refusals = 0
+    this.#deadLettersInRow += 1
+    this.#counters.deadLetterCount += 1n
+    this.#report({ kind: 'dead-letter', offset: this.#readFrom, reason })
+    this.#skipTo(read.nextOffset)
+    this.#backoff.reset()
+    this.#readNext(nowUs)
+  }
+
+  #pause(failure: Failure, nowUs: number): void {
+    const delayUs = Math.max(this.#backoff.nextDelayUs(), failure.retryAfterUs ?? 0)
+    this.#enter('waiting', nowUs, failure.error)
+    this.#wakeAt(nowUs + delayUs)
+  }
+
+  #block(reason: EdgeError, nowUs: number): void {
+    const isNews = this.#counters.blockedBy !== reason.code
+    this.#counters.blockedBy = reason.code
+    if (isNews) this.#report({ kind: 'blocked', reason })
+    this.#enter('blocked', nowUs, reason)
+    this.#wakeAt(nowUs + this.#options.blockedRetryUs)
+  }
+
+  #markDoubt(nowUs: number): void {
+    this.#doubt = { sinceUs: nowUs, end: this.#read?.nextOffset ?? this.#nextOffset }
+  }
+
+  // ---- bookkeeping -----------------------------------------------------------------------------------------------------
+
+  /** Local retention dropped records that were not sent. */
+  #giveUpGap(end: bigint): void {
+    this.#counters.gapCount += end - this.#nextOffset
+    this.#report({ kind: 'gap', from: this.#nextOffset, end })
+    this.#skipTo(end)
+  }
+
+  /** Moves over records that are not upstream and will not be. */
+  #skipTo(nextOffset: bigint): void {
+    this.#givenUp.add(this.#nextOffset, nextOffset)
+    this.#nextOffset = nextOffset
+    this.#commit(this.#cursorAt(nextOffset - 1n, this.#cursor?.upstreamOffset ?? null))
+  }
+
+  #cursorAt(confirmedOffset: bigint, upstreamOffset: bigint | null): Cursor {
+    const cursor = { confirmedOffset, upstreamOffset }
+    return this.#incarnation === 0 ? cursor : { ...cursor, incarnation: this.#incarnation }
+  }
+
+  #commit(cursor: Cursor): void {
+    this.#cursor = cursor
+    this.#effects.push({ type: 'commit-cursor', cursor })
+  }
+
+  #enter(state: ForwarderState, nowUs: number, reason: EdgeError | null = null): void {
+    if (state !== this.#state) this.#stateSinceUs = nowUs
+    this.#state = state
+    this.#wakeAtUs = null
+    if (state === 'caught-up' || state === 'sending') this.#counters.blockedBy = null
+    // The reason of the last trouble stays in sight until something was confirmed or nothing is left to do.
+    if (reason !== null) this.#reason = reason
+    else if (state === 'caught-up' || state === 'reading') this.#reason = null
+  }
+
+  #ask(question: Question): void {
+    this.#ticket += 1
+    this.#effects.push({ ...question, ticket: this.#ticket })
+  }
+
+  #wakeAt(atUs: number): void {
+    this.#wakeAtUs = atUs
+    this.#effects.push({ type: 'wake', atUs })
+  }
+
+  #report(report: Report): void {
+    this.#effects.push({ type: 'report', report })
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * Decides where a partition goes on, from what the upstream's tail proves and what the cursor remembers.
+ *
+ * The tail wins: it is what the upstream holds. The cursor only tells apart why something is not there: never sent,
+ * forgotten by the upstream (sent again while the local log holds it), or taken by the upstream's own retention (not sent
+ * again). Pure.
+ */
+import type { Cursor } from '../ports.ts'
+import type { TailVerdict } from './tail.ts'
+
+export interface ReconcileInput {
+  readonly verdict: TailVerdict
+  readonly cursor: Cursor | undefined
+  /** Incarnation that new ids carry. */
+  readonly incarnation: number
+  /** First offset the local log still holds. */
+  readonly logStart: bigint
+  /** Nothing at or above it can have been sent by us. */
+  readonly sendableEnd: bigint
+  /** Records given up since the start of this process: not in the upstream, and not to be sent again. */
+  readonly isGivenUp: (from: bigint, end: bigint) => boolean
+}
+
+export type Finding =
+  | { readonly kind: 'agreed' }
+  /** Sent before, outcome unknown until now: they are there. */
+  | { readonly kind: 'recovered'; readonly from: bigint; readonly end: bigint }
+  /** Confirmed once, and no longer there: they are sent again. */
+  | { readonly kind: 'forgotten'; readonly from: bigint; readonly end: bigint }
+  /** The upstream's own retention took our newest record. */
+  | { readonly kind: 'expired' }
+  /** The upstream holds offsets that the local log never had: its data was lost or restored from a backup. */
+  | { readonly kind: 'ahead'; readonly from: bigint; readonly end: bigint }
+  /** No cursor, and none of ours within the search limit: taken as never sent. */
+  | { readonly kind: 'limited' }
+
+export interface Resume {
+  readonly nextOffset: bigint
+  readonly incarnation: number
+  /** To be stored; null when the cursor stands as it is, or there is nothing to remember yet. */
+  readonly cursor: Cursor | null
+  readonly finding: Finding
+}
+
+const AGREED: Finding = { kind: 'agreed' }
+
+export function reconcile(input: ReconcileInput): Resume {
+  return input.verdict.kind === 'found' ? resumeAfter(input, input.verdict) : resumeWithout(input, input.verdict)
+}
+
+function resumeAfter(input: ReconcileInput, found: Extract<TailVerdict, { kind: 'found' }>): Resume {
+  const { cursor, sendableEnd } = input
+  const { localOffset, upstreamOffset, incarnation } = found
+  if (incarnation < input.incarnation) return resumeAfterOlder(input, found)
+  if (localOffset >= sendableEnd) {
+    return {
+      nextOffset: sendableEnd,
+      incarnation: incarnation + 1,
+      cursor: { confirmedOffset: sendableEnd - 1n, upstreamOffset, incarnation: incarnation + 1 },
+      finding: { kind: 'ahead', from: sendableEnd, end: localOffset + 1n },
+    }
+  }
+  const confirmed = cursor?.confirmedOffset ?? -1n
+  const at = (confirmedOffset: bigint, finding: Finding): Resume => ({
+    nextOffset: confirmedOffset + 1n,
+    incarnation,
+    cursor: withIncarnation({ confirmedOffset, upstreamOffset }, incarnation),
+    finding,
+  })
+  if (localOffset === confirmed) return at(confirmed, AGREED)
+  if (localOffset > confirmed || incarnation > input.incarnation) {
+    return at(localOffset, { kind: 'recovered', from: confirmed + 1n, end: localOffset + 1n })
+  }
+  if (input.isGivenUp(localOffset + 1n, confirmed + 1n)) return at(confirmed, AGREED)
+  return at(localOffset, { kind: 'forgotten', from: localOffset + 1n, end: confirmed + 1n })
+}
+
+/** Nothing of the current incarnation is there: what older ones left says only whether something was forgotten. */
+function resumeAfterOlder(input: ReconcileInput, found: Extract<TailVerdict, { kind: 'found' }>): Resume {
+  const confirmed = input.cursor?.confirmedOffset ?? -1n
+  const nextOffset = confirmed + 1n
+  const resume: Resume = { nextOffset, incarnation: input.incarnation, cursor: null, finding: AGREED }
+  const known = input.cursor?.upstreamOffset ?? null
+  if (known === null || found.upstreamOffset >= known || found.localOffset >= confirmed) return resume
+  const from = found.localOffset + 1n
+  const cursor = { confirmedOffset: found.localOffset, upstreamOffset: found.upstreamOffset }
+  return {
+    ...resume,
+    nextOffset: from,
+    cursor: withIncarnation(cursor, input.incarnation),
+    finding: { kind: 'forgotten', from, end: nextOffset },
+  }
+}
+
+function resumeWithout(input: ReconcileInput, absent: Extract<TailVerdict, { kind: 'absent' }>): Resume {
+  const { cursor, incarnation, logStart } = input
+  const resume: Resume = { nextOffset: logStart, incarnation, cursor: null, finding: AGREED }
+  if (cursor === undefined || cursor.confirmedOffset < 0n) {
+    return absent.isLimited ? { ...resume, finding: { kind: 'limited' } } : resume
+  }
+  const nextOffset = cursor.confirmedOffset + 1n
+  const isNeverSent = cursor.upstreamOffset === null || input.isGivenUp(logStart, nextOffset)
+  if (isNeverSent) return { ...resume, nextOffset }
+  // Not ours to send again: our record was there, and everything up to it has gone since.
+  if (absent.upstreamStart > (cursor.upstreamOffset ?? 0n))
+    return { ...resume, nextOffset, finding: { kind: 'expired' } }
+  return {
+    ...resume,
+    cursor: withIncarnation({ confirmedOffset: logStart - 1n, upstreamOffset: null }, incarnation),
+    finding: { kind: 'forgotten', from: logStart, end: nextOffset },
+  }
+}
+
+function withIncarnation(cursor: Cursor, incarnation: number): Cursor {
+  return incarnation === 0 ? cursor : { ...cursor, incarnation }
+}

@@ -1,0 +1,90 @@
+/** The forwarder against a hostile link and upstream, by seed: I2 (once), I3 (in order), I4 (the books balance). */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { SyncWorld, type WorldOptions } from '../support/sync-world.ts'
+
+const CALM: WorldOptions = {
+  seed: 1,
+  loseReply: 0,
+  cutLink: 0,
+  killEdge: 0,
+  killUpstream: 0,
+  forgetsUpTo: 0,
+  foreignWrites: 0,
+  poison: new Set(),
+  upstreamMaxCount: 1000,
+  tellsBaseOffset: true,
+  losesCursor: 0,
+  hasRetention: false,
+  upstreamExpires: 0,
+}
+const HOSTILE = { loseReply: 0.08, cutLink: 0.02, killEdge: 0.01, killUpstream: 0.01, losesCursor: 0.3 }
+const TOTAL = 300
+const SEEDS = Number(process.env.EDGE_TEST_SEEDS ?? 40)
+
+function play(options: WorldOptions): SyncWorld {
+  const world = new SyncWorld(options)
+  world.run(TOTAL)
+  return world
+}
+
+function assertWhole(world: SyncWorld, without: ReadonlySet<bigint> = new Set()): void {
+  const expected = Array.from({ length: TOTAL }, (_, index) => BigInt(index)).filter((offset) => !without.has(offset))
+  assert.deepEqual(world.ownOffsets, expected, `seed ${world.options.seed}`)
+  assert.equal(world.forwarder.view().state, 'caught-up', `seed ${world.options.seed}`)
+}
+
+function forSeeds(options: Partial<WorldOptions>, check: (world: SyncWorld) => void): void {
+  for (let seed = 1; seed <= SEEDS; seed++) check(play({ ...CALM, ...options, seed }))
+}
+
+test('on a calm link every record arrives once, in few sends', () => {
+  const world = play(CALM)
+  assertWhole(world)
+  assert.ok(world.sentOnWire <= TOTAL)
+})
+
+test('records arrive once and in order while replies are lost and both sides are killed', () => {
+  forSeeds(HOSTILE, (world) => assertWhole(world))
+})
+
+test('an upstream that forgets what it acknowledged gets it again', () => {
+  forSeeds({ ...HOSTILE, forgetsUpTo: 60 }, (world) => assertWhole(world))
+})
+
+test('an upstream that names no offsets, and forgets, gets everything once', () => {
+  forSeeds({ ...HOSTILE, forgetsUpTo: 60, tellsBaseOffset: false }, (world) => assertWhole(world))
+})
+
+test('records of others in the same partition do not hide ours', () => {
+  forSeeds({ ...HOSTILE, foreignWrites: 0.3, forgetsUpTo: 40 }, (world) => assertWhole(world))
+})
+
+test('limits of the upstream are learned and the backlog drains', () => {
+  forSeeds({ ...HOSTILE, upstreamMaxCount: 3 }, (world) => assertWhole(world))
+})
+
+test('refused records go to the dead letters and all others arrive once', () => {
+  const poison = new Set([0n, 17n, 18n, 150n, 299n])
+  forSeeds({ ...HOSTILE, poison }, (world) => {
+    assertWhole(world, poison)
+    assert.deepEqual(new Set(world.deadLetters), poison)
+  })
+})
+
+test('what the retention of the upstream took is not sent again', () => {
+  forSeeds({ ...HOSTILE, losesCursor: 0, upstreamExpires: 0.02 }, (world) => assertWhole(world))
+})
+
+test('local retention behind the cursor leaves no record out unless the upstream forgot it, and then says so', () => {
+  forSeeds({ ...HOSTILE, losesCursor: 0, hasRetention: true, forgetsUpTo: 30 }, (world) => {
+    const there = new Set(world.ownOffsets)
+    for (let offset = 0n; offset < TOTAL; offset++) {
+      if (there.has(offset)) continue
+      const reported = world.reports.some(
+        (report) => (report.kind === 'gap' || report.kind === 'forgotten') && offset < report.end,
+      )
+      assert.ok(reported && offset < world.logStart, `seed ${world.options.seed}: ${offset} is missing in silence`)
+    }
+  })
+})

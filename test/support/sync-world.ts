@@ -1,0 +1,343 @@
+/**
+ * A simulated edge partition, link and upstream around the real forwarder: clock, chance, losses and kills are all moved
+ * by one seed. The upstream acknowledges from memory and forgets on a kill, as Apache's server does; requests that were on
+ * their way when a link broke may still be applied later; others may write into the same partition.
+ */
+import { EdgeError } from '../../src/errors.ts'
+import type { FailureKind } from '../../src/sync/core/failure.ts'
+import { Forwarder } from '../../src/sync/core/forwarder.ts'
+import type { Effect, Input, Report } from '../../src/sync/core/forwarder-protocol.ts'
+import { idPrefix, messageId, splitMessageId } from '../../src/sync/core/message-id.ts'
+import type { TailPage, TailRequest } from '../../src/sync/core/tail.ts'
+import type { Cursor } from '../../src/sync/ports.ts'
+import { SeededRandom } from './seeded-random.ts'
+
+export interface WorldOptions {
+  readonly seed: number
+  /** Chances per event. */
+  readonly loseReply: number
+  readonly cutLink: number
+  readonly killEdge: number
+  readonly killUpstream: number
+  /** A killed upstream forgets up to this many of its newest messages. */
+  readonly forgetsUpTo: number
+  readonly foreignWrites: number
+  /** Local offsets that the upstream refuses by name. */
+  readonly poison: ReadonlySet<bigint>
+  /** Sends of more records than this are refused as too large. */
+  readonly upstreamMaxCount: number
+  /** Whether send replies name the base offset (VSR) or not (classic). */
+  readonly tellsBaseOffset: boolean
+  /** A killed edge may come back without its cursor. */
+  readonly losesCursor: number
+  /** Local retention follows the cursor. */
+  readonly hasRetention: boolean
+  /** The upstream drops old messages. */
+  readonly upstreamExpires: number
+}
+
+const SETTLE_US = 1_000_000
+const STORE_ID = new Uint8Array(16).fill(7)
+const KEY = 3
+const MAX_BATCH = 20
+/** A request on a broken link is applied at most this much later: below the settle time. */
+const LATE_US = 700_000
+
+type Event = { readonly atUs: number; readonly order: number; readonly run: () => void }
+
+export class SyncWorld {
+  readonly options: WorldOptions
+  readonly random: SeededRandom
+  readonly reports: Report[] = []
+  readonly deadLetters: bigint[] = []
+  /** The upstream partition: ids by offset; `start` is the oldest it keeps. */
+  upstream: bigint[] = []
+  upstreamStart = 0
+  nowUs = 0
+  logStart = 0n
+  durableEnd = 0n
+  cursor: Cursor | undefined
+  forwarder: Forwarder
+  sentOnWire = 0
+  #savedCursor: Cursor | undefined
+  #events: Event[] = []
+  #order = 0
+  #link = 0
+  #isUp = false
+  #upstreamLife = 0
+  #edgeLife = 0
+  /** The upstream serves one connection in order. */
+  #busyUntilUs = 0
+  #lastRead: { from: bigint; end: bigint } | null = null
+  #areFaultsOn = true
+
+  constructor(options: WorldOptions) {
+    this.options = options
+    this.random = new SeededRandom(options.seed)
+    this.forwarder = this.#startForwarder()
+  }
+
+  /** Own offsets upstream, in upstream order. */
+  get ownOffsets(): bigint[] {
+    const prefix = idPrefix(STORE_ID, KEY, 0)
+    return this.upstream
+      .map(splitMessageId)
+      .filter((id) => id.prefix === prefix)
+      .map((id) => id.offset)
+  }
+
+  /** Appends `total` records over simulated time among faults, then lets the world come to rest. */
+  run(total: number): void {
+    this.#at(1000, () => this.#linkUp())
+    for (let index = 0; index < total; index++) this.#at(this.random.below(20_000_000), () => this.#append())
+    this.#runUntil(25_000_000)
+    this.#areFaultsOn = false
+    this.#runUntil(this.nowUs + 400_000_000)
+  }
+
+  // ---- time ------------------------------------------------------------------------------------------------------------
+
+  #at(delayUs: number, run: () => void): void {
+    this.#order += 1
+    const event = { atUs: this.nowUs + delayUs, order: this.#order, run }
+    let place = this.#events.length
+    while (place > 0 && (this.#events[place - 1]?.atUs ?? 0) > event.atUs) place -= 1
+    this.#events.splice(place, 0, event)
+  }
+
+  #runUntil(endUs: number): void {
+    for (;;) {
+      const next = this.#events[0]
+      if (next === undefined || next.atUs > endUs) break
+      this.#events.shift()
+      this.nowUs = next.atUs
+      next.run()
+      if (this.#areFaultsOn) this.#faults()
+    }
+    this.nowUs = endUs
+  }
+
+  #faults(): void {
+    const { options, random } = this
+    if (random.chance(options.cutLink)) this.#linkDown()
+    if (random.chance(options.killUpstream)) this.#killUpstream()
+    if (random.chance(options.killEdge)) this.#killEdge()
+    if (random.chance(options.foreignWrites)) this.upstream.push((99n << 64n) | BigInt(this.upstream.length))
+    if (random.chance(options.upstreamExpires)) this.#expire()
+  }
+
+  // ---- edge ------------------------------------------------------------------------------------------------------------
+
+  #startForwarder(): Forwarder {
+    return new Forwarder(
+      {
+        idPrefix: (incarnation) => idPrefix(STORE_ID, KEY, incarnation),
+        cursor: this.cursor,
+        logStart: this.logStart,
+        durableEnd: this.durableEnd,
+        bounds: { maxCount: MAX_BATCH, maxBytes: 1e6 },
+        retry: { minDelayUs: 10_000, maxDelayUs: 1_000_000 },
+        blockedRetryUs: 2_000_000,
+        settleUs: SETTLE_US,
+        maxRefusals: 3,
+        maxDeadLettersInRow: 4,
+        tailPageCount: 50,
+        tailScanMaxCount: 1_000_000,
+        random: this.random.next,
+      },
+      this.nowUs,
+    )
+  }
+
+  #append(): void {
+    this.durableEnd += 1n
+    if (this.random.chance(0.2)) this.#savedCursor = this.cursor
+    if (this.options.hasRetention && this.random.chance(0.05)) this.#retain()
+    this.#feed({ type: 'appended', logStart: this.logStart, durableEnd: this.durableEnd })
+  }
+
+  /** Retention waits for the cursor that is stored. */
+  #retain(): void {
+    const confirmedEnd = (this.#savedCursor?.confirmedOffset ?? -1n) + 1n
+    if (confirmedEnd > this.logStart) this.logStart = confirmedEnd
+  }
+
+  #killEdge(): void {
+    this.#linkDown()
+    this.#edgeLife += 1
+    this.cursor = this.random.chance(this.options.losesCursor) ? undefined : this.#savedCursor
+    this.#savedCursor = this.cursor
+    this.forwarder = this.#startForwarder()
+  }
+
+  #feed(input: Input): void {
+    for (const effect of this.forwarder.step(input, this.nowUs)) this.#carryOut(effect)
+  }
+
+  #carryOut(effect: Effect): void {
+    const life = this.#edgeLife
+    switch (effect.type) {
+      case 'commit-cursor':
+        this.cursor = effect.cursor
+        return
+      case 'report':
+        this.reports.push(effect.report)
+        return
+      case 'wake':
+        this.#at(effect.atUs - this.nowUs, () => {
+          if (life === this.#edgeLife) this.#feed({ type: 'woken' })
+        })
+        return
+      case 'read':
+        this.#lastRead = this.#plan(effect.fromOffset, effect.bounds.maxCount)
+        this.#at(this.random.below(2000), () => {
+          if (life !== this.#edgeLife || this.#lastRead === null) return
+          const { from, end } = this.#lastRead
+          const count = Number(end - from)
+          const read = { count, sizeBytes: count * 100, nextOffset: end, hole: null }
+          this.#feed({ type: 'read', ticket: effect.ticket, read })
+        })
+        return
+      case 'keep-dead-letter':
+        this.#at(5000, () => {
+          if (!this.deadLetters.includes(effect.offset)) this.deadLetters.push(effect.offset)
+          if (life === this.#edgeLife) this.#feed({ type: 'dead-letter-kept', ticket: effect.ticket })
+        })
+        return
+      case 'ensure-topic':
+        this.#request(() => ({ type: 'topic-ready', ticket: effect.ticket }), effect.ticket)
+        return
+      case 'poll-tail':
+        this.#request(() => ({ type: 'tail', ticket: effect.ticket, page: this.#poll(effect.request) }), effect.ticket)
+        return
+      case 'send':
+        this.sentOnWire += 1
+        this.#send(effect)
+        return
+    }
+  }
+
+  #plan(from: bigint, maxCount: number): { from: bigint; end: bigint } {
+    const end = from + BigInt(maxCount)
+    return { from, end: end < this.durableEnd ? end : this.durableEnd }
+  }
+
+  // ---- link ------------------------------------------------------------------------------------------------------------
+
+  #linkUp(): void {
+    if (this.#isUp) return
+    this.#isUp = true
+    this.#link += 1
+    this.#busyUntilUs = this.nowUs
+    this.#feed({ type: 'link-up' })
+  }
+
+  #linkDown(): void {
+    if (!this.#isUp) return
+    this.#isUp = false
+    this.#link += 1
+    this.#feed({ type: 'link-down' })
+    this.#at(20_000 + this.random.below(500_000), () => this.#linkUp())
+  }
+
+  #request(apply: () => Input, ticket: number): void {
+    const link = this.#link
+    const life = this.#upstreamLife
+    const edgeLife = this.#edgeLife
+    const arriveUs = Math.max(this.#busyUntilUs, this.nowUs + 1000 + this.random.below(20_000))
+    this.#busyUntilUs = arriveUs
+    const isReplyLost = this.#areFaultsOn && this.random.chance(this.options.loseReply)
+    this.#at(arriveUs - this.nowUs, () => {
+      if (life !== this.#upstreamLife) return
+      const isLate = link !== this.#link
+      // What was on its way when the link broke is applied late, or never.
+      if (isLate && this.random.chance(0.4)) return
+      if (isLate) {
+        this.#at(this.random.below(LATE_US), () => {
+          if (life === this.#upstreamLife) apply()
+        })
+        return
+      }
+      const reply = apply()
+      if (isReplyLost) {
+        this.#at(200_000, () => {
+          if (link !== this.#link || edgeLife !== this.#edgeLife) return
+          this.#feed({ type: 'failed', ticket, failure: failure('lost') })
+          this.#linkDown()
+        })
+        return
+      }
+      this.#at(1000 + this.random.below(5000), () => {
+        if (link === this.#link && edgeLife === this.#edgeLife) this.#feed(reply)
+      })
+    })
+  }
+
+  // ---- upstream --------------------------------------------------------------------------------------------------------
+
+  #killUpstream(): void {
+    this.#upstreamLife += 1
+    const forgotten = this.random.below(this.options.forgetsUpTo + 1)
+    this.upstream.length = Math.max(this.upstreamStart, this.upstream.length - forgotten)
+    this.#linkDown()
+  }
+
+  /** Drops everything that the stored cursor covers, so that no tail proves it any more. */
+  #expire(): void {
+    // Iggy reports current offset 0 for an empty partition and for one that lost its only message: nobody can tell.
+    if (this.upstream.length < 2) return
+    const confirmed = this.#savedCursor?.confirmedOffset ?? -1n
+    const prefix = idPrefix(STORE_ID, KEY, 0)
+    const isCovered = (id: bigint): boolean => {
+      const { prefix: own, offset } = splitMessageId(id)
+      return own !== prefix || offset <= confirmed
+    }
+    while (this.upstreamStart < this.upstream.length && isCovered(this.upstream[this.upstreamStart] ?? 0n)) {
+      this.upstreamStart += 1
+    }
+  }
+
+  /** I2 and I3, at the moment they would break. */
+  #appendUpstream(id: bigint): void {
+    const { prefix, offset } = splitMessageId(id)
+    const before = this.upstream.findLast((other) => splitMessageId(other).prefix === prefix)
+    if (before !== undefined && splitMessageId(before).offset >= offset) {
+      throw new Error(`seed ${this.options.seed}: upstream gets ${offset} after ${splitMessageId(before).offset}`)
+    }
+    this.upstream.push(id)
+  }
+
+  #poll(request: TailRequest): TailPage {
+    const from =
+      request.kind === 'last'
+        ? Math.max(this.upstreamStart, this.upstream.length - request.count)
+        : Math.max(this.upstreamStart, Number(request.offset))
+    const count = Math.min(request.count, 1 + this.random.below(request.count * 2))
+    const ids = this.upstream.slice(from, from + count)
+    const messages = ids.map((id, index) => ({ offset: BigInt(from + index), id }))
+    return { currentOffset: BigInt(Math.max(0, this.upstream.length - 1)), messages }
+  }
+
+  #send(effect: Extract<Effect, { type: 'send' }>): void {
+    const read = this.#lastRead
+    if (read === null) throw new Error('sends without a read')
+    const offsets: bigint[] = []
+    for (let offset = read.from; offset < read.end; offset++) offsets.push(offset)
+    const { ticket } = effect
+    this.#request(() => {
+      if (offsets.length > this.options.upstreamMaxCount)
+        return { type: 'failed', ticket, failure: failure('too-large') }
+      if (offsets.some((offset) => this.options.poison.has(offset))) {
+        return { type: 'failed', ticket, failure: failure('invalid') }
+      }
+      const base = BigInt(this.upstream.length)
+      for (const offset of offsets) this.#appendUpstream(messageId(effect.idPrefix, offset))
+      return { type: 'confirmed', ticket, upstreamBaseOffset: this.options.tellsBaseOffset ? base : null }
+    }, ticket)
+  }
+}
+
+function failure(kind: FailureKind): { kind: FailureKind; error: EdgeError } {
+  const code = kind === 'lost' ? 'EDGE_UPSTREAM_TIMEOUT' : 'EDGE_UPSTREAM_REFUSED'
+  return { kind, error: new EdgeError(code, `simulated: ${kind}`) }
+}
