@@ -44,6 +44,7 @@ put 0644 "$here/iggy-edge.service" /etc/systemd/system/iggy-edge.service
 put 0644 "$here/sysctl.conf" /etc/sysctl.d/60-iggy-edge.conf
 put 0644 "$here/journald.conf" /etc/systemd/journald.conf.d/60-iggy-edge.conf
 put 0644 "$here/README.md" /usr/share/doc/iggy-edge/README.md
+put 0644 "$here/../NOTICE" /usr/share/doc/iggy-edge/NOTICE
 if [ -e "$destination/etc/iggy-edge/edge.toml" ]; then
   echo "kept $destination/etc/iggy-edge/edge.toml"
 else

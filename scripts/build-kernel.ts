@@ -15,13 +15,16 @@ export async function buildKernelModule(): Promise<string> {
   const source = await readFile(new URL('kernel.as.ts', FOLDER), 'utf8')
   let wasm = new Uint8Array()
   const flags = ['-O3', '--noAssert', '--runtime', 'stub', '--importMemory', '--enable', 'bulk-memory']
-  const { error, stderr } = await asc.main(['kernel.as.ts', '--outFile', 'kernel.wasm', ...flags, '--memoryBase', '1024'], {
-    readFile: (name: string) => (name === 'kernel.as.ts' ? source : null),
-    writeFile: (name: string, contents: string | Uint8Array) => {
-      if (name === 'kernel.wasm' && typeof contents !== 'string') wasm = new Uint8Array(contents)
+  const { error, stderr } = await asc.main(
+    ['kernel.as.ts', '--outFile', 'kernel.wasm', ...flags, '--memoryBase', '1024'],
+    {
+      readFile: (name: string) => (name === 'kernel.as.ts' ? source : null),
+      writeFile: (name: string, contents: string | Uint8Array) => {
+        if (name === 'kernel.wasm' && typeof contents !== 'string') wasm = new Uint8Array(contents)
+      },
+      listFiles: () => [],
     },
-    listFiles: () => [],
-  })
+  )
   if (error) throw new Error(`kernel.as.ts does not compile: ${stderr.toString()}`, { cause: error })
   const base64 = Buffer.from(wasm).toString('base64')
   const lines = base64.match(new RegExp(`.{1,${LINE_LENGTH}}`, 'g')) ?? []

@@ -84,6 +84,7 @@ export async function buildExecutable(options: BuildOptions): Promise<Executable
   writeFileSync(temporary, bytes)
   chmodSync(temporary, 0o755)
   renameSync(temporary, path)
+  writeFileSync(join(dirname(path), 'THIRD-PARTY.txt'), program.thirdPartyText)
   writeAddons(program, join(dirname(path), `addons-linux-${architecture}`))
   writeFileSync(stampPath, `${inputs} ${bytes.length}`)
   return described(true)

@@ -9,12 +9,15 @@ import { build, type Plugin } from 'esbuild'
 import { lowerPinned } from '../../src/quinn-transport/addon-file.ts'
 import { PINNED_ADDONS, QUINN_ADDON_NAME } from '../../src/quinn-transport/pinned-addons.ts'
 import { type Architecture, ROOT } from './base-node.ts'
+import { thirdPartyText } from './third-parties.ts'
 
 export interface Bundle {
   /** The program. */
   readonly mainBytes: Uint8Array
   /** Files that the program finds by name: addons, their digests, the page. */
   readonly assets: ReadonlyMap<string, Uint8Array>
+  /** Licences of what is inside, to be handed on with the executable. */
+  readonly thirdPartyText: string
 }
 
 const SQLITE_ADDON_NAME = 'better_sqlite3.node'
@@ -55,6 +58,8 @@ export async function bundle(entryPath: string, architecture: Architecture): Pro
     minify: true,
     legalComments: 'none',
     outfile: 'main.cjs',
+    absWorkingDir: ROOT,
+    metafile: true,
     write: false,
     logLevel: 'warning',
     // `import.meta` is empty in CommonJS: sources that use it ask first whether they run inside the executable.
@@ -63,7 +68,11 @@ export async function bundle(entryPath: string, architecture: Architecture): Pro
   })
   const main = result.outputFiles[0]
   if (main === undefined) throw new Error('esbuild gave no output')
-  return { mainBytes: main.contents, assets: new Map([...addonAssets(architecture), ...pageAssets()]) }
+  return {
+    mainBytes: main.contents,
+    assets: new Map([...addonAssets(architecture), ...pageAssets()]),
+    thirdPartyText: thirdPartyText(Object.keys(result.metafile.inputs), architecture),
+  }
 }
 
 function addonAssets(architecture: Architecture): Map<string, Uint8Array> {
