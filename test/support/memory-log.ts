@@ -2,6 +2,8 @@
  * The log's contract in memory, for tests of what stands on it: offsets, visible ends and receipts behave like the real
  * one's, nothing is kept on a disk. `holdSyncs` delays receipts until `syncNow`, to look at what happens in between.
  */
+
+import { EdgeError } from '../../src/errors.ts'
 import type {
   Appended,
   Catalog,
@@ -21,7 +23,6 @@ import type {
   TopicOptions,
   UserRow,
 } from '../../src/log/api.ts'
-import { EdgeError } from '../../src/errors.ts'
 import type { RecordBatch, StoredBatch } from '../../src/sdk/wire/batch.ts'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
@@ -266,7 +267,10 @@ class MemoryCatalog implements Catalog {
     this.streams.delete(streamId)
   }
 
-  async createTopic(streamId: number, spec: { name: string; partitionCount: number; options: TopicOptions }): Promise<Topic> {
+  async createTopic(
+    streamId: number,
+    spec: { name: string; partitionCount: number; options: TopicOptions },
+  ): Promise<Topic> {
     const stream = this.streams.get(streamId)
     if (!stream) throw new EdgeError('EDGE_STREAM_NOT_FOUND', `stream ${streamId}`)
     if (this.topic(streamId, spec.name)) throw new EdgeError('EDGE_TOPIC_NAME_TAKEN', `topic ${spec.name}`)
@@ -278,7 +282,11 @@ class MemoryCatalog implements Catalog {
     return topic
   }
 
-  async updateTopic(streamId: number, topicId: number, change: { name?: string; options?: TopicOptions }): Promise<void> {
+  async updateTopic(
+    streamId: number,
+    topicId: number,
+    change: { name?: string; options?: TopicOptions },
+  ): Promise<void> {
     const topic = this.topic(streamId, topicId)
     if (!topic) throw new EdgeError('EDGE_TOPIC_NOT_FOUND', `topic ${topicId}`)
     const taken = change.name === undefined ? undefined : this.topic(streamId, change.name)
@@ -316,7 +324,10 @@ class MemoryMetadata implements MetadataStore {
   readonly #tokens = new Map<string, TokenRow>()
   readonly #groups: GroupRow[] = []
   readonly #nextGroupIds = new Map<string, number>()
-  readonly #offsets = new Map<string, { partitionKey: number; kind: ConsumerKind; consumerId: number; offset: bigint }>()
+  readonly #offsets = new Map<
+    string,
+    { partitionKey: number; kind: ConsumerKind; consumerId: number; offset: bigint }
+  >()
   readonly #cursors = new Map<string, { route: string; partitionKey: number; row: CursorRow }>()
   readonly #settings = new Map<string, string>()
 

@@ -4,10 +4,22 @@
  * Every operation takes the `Caller`, checks its rights, and throws `EdgeError`. Lookups of a single thing return undefined
  * when it is not there (Iggy answers an empty payload or 404); operations on a missing thing throw EDGE_…_NOT_FOUND.
  */
-import type { Consumer, Identifier, Partitioning, PollingStrategy } from '../../sdk/wire/primitives.ts'
-import type { Permissions } from '../../sdk/wire/permissions.ts'
+
+import type {
+  Durability,
+  GroupRow,
+  Partition,
+  ProducerTag,
+  Receipt,
+  Stream,
+  TokenRow,
+  Topic,
+  TopicOptions,
+} from '../../log/index.ts'
 import type { RecordBatch, StoredBatch } from '../../sdk/wire/batch.ts'
-import type { Durability, GroupRow, Partition, ProducerTag, Receipt, Stream, TokenRow, Topic, TopicOptions } from '../../log/api.ts'
+import type { Permissions } from '../../sdk/wire/permissions.ts'
+import type { Consumer, Identifier, Partitioning, PollingStrategy } from '../../sdk/wire/primitives.ts'
+import type { TopicDefaults } from './topic-options.ts'
 
 /** How the caller talks to us: a few answers differ by protocol generation (PROTOCOL 9 and 10). */
 export type Dialect = 'classic' | 'vsr' | 'http' | 'edge'
@@ -138,6 +150,9 @@ export interface TopicRequest {
 }
 
 export interface Broker {
+  /** What topics get whose creator says nothing; for the derived block of options. */
+  readonly topicDefaults: TopicDefaults
+
   // ---- sessions
   /** Argon2; resolves after the same time whether or not the user exists. @throws EDGE_CREDENTIALS_INVALID, EDGE_USER_INACTIVE. */
   authenticate(username: string, password: string): Promise<number>
@@ -146,6 +161,9 @@ export interface Broker {
   openClient(transport: ClientSession['transport'], address: string, dialect: Dialect): ClientSession
   /** Leaves all groups. Idempotent. */
   closeClient(client: ClientSession): void
+  /** The caller acts for that user from now on; a user before is logged out first. */
+  login(caller: Caller, userId: number): void
+  /** Leaves all groups and forgets the user; the connection may log in again. */
   logout(caller: Caller): void
 
   // ---- system
@@ -160,7 +178,10 @@ export interface Broker {
   // ---- users and tokens
   users(caller: Caller): readonly UserView[]
   user(caller: Caller, id: Identifier): UserView | undefined
-  createUser(caller: Caller, spec: { username: string; password: string; isActive: boolean; permissions: Permissions | null }): Promise<UserView>
+  createUser(
+    caller: Caller,
+    spec: { username: string; password: string; isActive: boolean; permissions: Permissions | null },
+  ): Promise<UserView>
   updateUser(caller: Caller, id: Identifier, change: { username?: string; isActive?: boolean }): Promise<void>
   deleteUser(caller: Caller, id: Identifier): Promise<void>
   setPermissions(caller: Caller, id: Identifier, permissions: Permissions | null): Promise<void>
@@ -169,6 +190,10 @@ export interface Broker {
   /** @returns the token text, shown once. `expiryUs` null = never. */
   createToken(caller: Caller, name: string, expiryUs: bigint | null): Promise<string>
   deleteToken(caller: Caller, name: string): Promise<void>
+  /** A token for devices: opens device sessions only, within what `deviceJson` says. @returns its text, shown once. */
+  createDeviceToken(caller: Caller, name: string, expiryUs: bigint | null, deviceJson: string): Promise<string>
+  /** @returns the row of a device token. @throws EDGE_TOKEN_INVALID, EDGE_TOKEN_EXPIRED, EDGE_USER_INACTIVE. */
+  authenticateDevice(token: string): TokenRow
 
   // ---- streams, topics, partitions
   streams(caller: Caller): readonly Stream[]
@@ -182,22 +207,61 @@ export interface Broker {
   topic(caller: Caller, stream: Identifier, topic: Identifier): Topic | undefined
   createTopic(caller: Caller, stream: Identifier, request: TopicRequest): Promise<Topic>
   /** A patch: what is absent stays. */
-  updateTopic(caller: Caller, stream: Identifier, topic: Identifier, change: { name?: string; options?: Partial<TopicOptions> }): Promise<void>
+  updateTopic(
+    caller: Caller,
+    stream: Identifier,
+    topic: Identifier,
+    change: { name?: string; options?: Partial<TopicOptions> },
+  ): Promise<void>
   deleteTopic(caller: Caller, stream: Identifier, topic: Identifier): Promise<void>
   purgeTopic(caller: Caller, stream: Identifier, topic: Identifier): Promise<void>
   createPartitions(caller: Caller, stream: Identifier, topic: Identifier, count: number): Promise<void>
   deletePartitions(caller: Caller, stream: Identifier, topic: Identifier, count: number): Promise<void>
-  deleteSegments(caller: Caller, stream: Identifier, topic: Identifier, partitionId: number, count: number): Promise<void>
+  deleteSegments(
+    caller: Caller,
+    stream: Identifier,
+    topic: Identifier,
+    partitionId: number,
+    count: number,
+  ): Promise<void>
 
   // ---- messages and offsets
   /** Offsets are given at once; `receipt` settles when the topic's promise holds. */
-  send(caller: Caller, stream: Identifier, topic: Identifier, partitioning: Partitioning, batch: RecordBatch, receipt: Receipt, tag?: ProducerTag): SendResult
+  send(
+    caller: Caller,
+    stream: Identifier,
+    topic: Identifier,
+    partitioning: Partitioning,
+    batch: RecordBatch,
+    receipt: Receipt,
+    tag?: ProducerTag,
+  ): SendResult
   /** Hot polls answer at once; cold ones, and group polls that wait for nothing, as a promise. */
   poll(caller: Caller, request: PollRequest): PollResult | Promise<PollResult>
   flush(caller: Caller, stream: Identifier, topic: Identifier, partitionId: number): Promise<void>
-  offset(caller: Caller, consumer: Consumer, stream: Identifier, topic: Identifier, partitionId: number | null): OffsetView | undefined
-  storeOffset(caller: Caller, consumer: Consumer, stream: Identifier, topic: Identifier, partitionId: number | null, offset: bigint): void
-  deleteOffset(caller: Caller, consumer: Consumer, stream: Identifier, topic: Identifier, partitionId: number | null): void
+  offset(
+    caller: Caller,
+    consumer: Consumer,
+    stream: Identifier,
+    topic: Identifier,
+    partitionId: number | null,
+  ): OffsetView | undefined
+  /** A promise only where the topic asks for `consumer_offset_durability=persisted`. */
+  storeOffset(
+    caller: Caller,
+    consumer: Consumer,
+    stream: Identifier,
+    topic: Identifier,
+    partitionId: number | null,
+    offset: bigint,
+  ): void | Promise<void>
+  deleteOffset(
+    caller: Caller,
+    consumer: Consumer,
+    stream: Identifier,
+    topic: Identifier,
+    partitionId: number | null,
+  ): void | Promise<void>
 
   // ---- consumer groups
   /** undefined when stream or topic is missing. */
@@ -208,7 +272,12 @@ export interface Broker {
   joinGroup(caller: Caller, stream: Identifier, topic: Identifier, group: Identifier): void
   leaveGroup(caller: Caller, stream: Identifier, topic: Identifier, group: Identifier): void
   /** What the member may poll now; undefined when it is no member. */
-  syncGroup(caller: Caller, stream: Identifier, topic: Identifier, group: Identifier): { generation: bigint; partitions: readonly number[] } | undefined
+  syncGroup(
+    caller: Caller,
+    stream: Identifier,
+    topic: Identifier,
+    group: Identifier,
+  ): { generation: bigint; partitions: readonly number[] } | undefined
 
   // ---- watching
   partition(stream: Identifier, topic: Identifier, partitionId: number): Partition | undefined

@@ -1,5 +1,16 @@
 /** Settings of the broker: sections `[broker]`, `[heartbeat]`, `[personal_access_token]`, `[consumer_group]`, `[message_deduplication]`. */
-import { boolean, DAY_MS, duration, HOUR_MS, integer, MIB, MINUTE_MS, SECOND_MS, size, type ValuesOf } from '../../setting.ts'
+import {
+  boolean,
+  DAY_MS,
+  duration,
+  HOUR_MS,
+  integer,
+  MIB,
+  MINUTE_MS,
+  SECOND_MS,
+  size,
+  type ValuesOf,
+} from '../../setting.ts'
 
 export const BROKER_SETTINGS = {
   max_users: integer({ default: 1024, min: 1, max: 1_000_000 }, 'Users there may be, root included.'),
@@ -12,7 +23,10 @@ export const BROKER_SETTINGS = {
 
 export const HEARTBEAT_SETTINGS = {
   enabled: boolean(true, 'Members of consumer groups that send nothing for 1.2 intervals lose their membership.'),
-  interval: duration({ default: 30 * SECOND_MS, min: SECOND_MS, max: HOUR_MS }, 'How often clients are expected to ping.'),
+  interval: duration(
+    { default: 30 * SECOND_MS, min: SECOND_MS, max: HOUR_MS },
+    'How often clients are expected to ping.',
+  ),
 } as const
 
 export const PERSONAL_ACCESS_TOKEN_SETTINGS = {

@@ -1,0 +1,102 @@
+/** The broker: what every way in may ask for, with rights, groups and offsets in force. */
+import type { Clock } from '../../clock.ts'
+import type { Log } from '../../log/index.ts'
+import type { Logger } from '../../logger.ts'
+import { xxh32 } from '../../sdk/wire/xxh32.ts'
+import type { Broker } from './api.ts'
+import { Clients } from './clients.ts'
+import type { BrokerContext, ServerIdentity } from './context.ts'
+import { createGroups } from './groups.ts'
+import { LiveGroups } from './live-groups.ts'
+import { startMaintenance } from './maintenance.ts'
+import { MessageDedup } from './message-dedup.ts'
+import { createMessages } from './messages.ts'
+import { createOffsets } from './offsets.ts'
+import { PasswordHasher } from './password.ts'
+import { RightsBook } from './rights-book.ts'
+import { ensureRootUser, type RootCredentials } from './root-user.ts'
+import { Serial } from './serial.ts'
+import { createSessions } from './sessions.ts'
+import type { BrokerSettings } from './settings.ts'
+import { createStreams } from './streams.ts'
+import { createSystem } from './system.ts'
+import { createTokens } from './tokens.ts'
+import { createTopics } from './topics.ts'
+import { createUsers } from './users.ts'
+
+export type * from './api.ts'
+export type { ServerIdentity } from './context.ts'
+export { type PermissionsJson, permissionsFromJson, permissionsToJson } from './permissions-json.ts'
+export { DEFAULT_ROOT, type RootCredentials, rootCredentialsFrom } from './root-user.ts'
+export * from './settings.ts'
+export {
+  defaultTopicOptions,
+  derivedOptions,
+  describeTopicOptions,
+  explicitOptions,
+  parseTopicOptions,
+  type TopicDefaults,
+} from './topic-options.ts'
+
+export interface BrokerOptions {
+  readonly log: Log
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly settings: BrokerSettings
+  readonly root: RootCredentials
+  readonly identity: ServerIdentity
+}
+
+export interface RunningBroker extends Broker, AsyncDisposable {
+  /** Password made for the root user at this first start: show it once. */
+  readonly generatedRootPassword: string | null
+  /** Checks heartbeats, promised partitions and tokens now; a timer does so every second. */
+  maintain(): Promise<void>
+  /** Ends timers. The log is the caller's. Idempotent. */
+  close(): Promise<void>
+}
+
+/** Makes the root user when there is none and reads back what deduplication needs. */
+export async function createBroker(options: BrokerOptions): Promise<RunningBroker> {
+  const { log, clock, settings } = options
+  const hasher = new PasswordHasher()
+  const generatedRootPassword = await ensureRootUser(log.metadata, hasher, clock, options.root)
+  const dedup = new MessageDedup(log, clock)
+  await dedup.load()
+
+  const window = settings.messageDeduplication
+  const topicDefaults = {
+    durability: settings.defaultDurability,
+    segmentSizeBytes: settings.defaultSegmentSizeBytes,
+    dedupWindow: window.enabled ? { maxEntries: window.max_entries, expiryUs: BigInt(window.expiry) * 1000n } : null,
+  }
+  const context: BrokerContext = {
+    ...options,
+    topicDefaults,
+    rights: new RightsBook(log.metadata),
+    hasher,
+    clients: new Clients(clock, (address) => xxh32(new TextEncoder().encode(address))),
+    liveGroups: new LiveGroups(settings.consumerGroup.rebalancing_timeout * 1000),
+    dedup,
+    serial: new Serial(),
+    endSessionsOf: (userId) => sessions.endSessionsOf(userId),
+  }
+  const sessions = createSessions(context)
+  const maintenance = startMaintenance(context, sessions)
+  return {
+    topicDefaults,
+    generatedRootPassword,
+    ...sessions.operations,
+    ...createSystem(context),
+    ...createUsers(context),
+    ...createTokens(context),
+    ...createStreams(context),
+    ...createTopics(context),
+    ...createMessages(context),
+    ...createOffsets(context),
+    ...createGroups(context),
+    maintain: () => maintenance.run(),
+    close: () => maintenance.close(),
+    [Symbol.asyncDispose]: () => maintenance.close(),
+  }
+}

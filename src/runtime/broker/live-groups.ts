@@ -1,0 +1,90 @@
+/** Consumer groups that have, or had, members since the start. What is durable of a group is its name and its offsets. */
+import { ConsumerGroup } from './consumer-groups.ts'
+
+export interface LiveGroup {
+  readonly streamId: number
+  readonly topicId: number
+  readonly groupId: number
+  readonly assignment: ConsumerGroup
+}
+
+export class LiveGroups {
+  private readonly timeoutUs: number
+  /** By stream, topic, group id. */
+  private readonly streams = new Map<number, Map<number, Map<number, LiveGroup>>>()
+  private readonly byClient = new Map<number, Set<LiveGroup>>()
+
+  constructor(timeoutUs: number) {
+    this.timeoutUs = timeoutUs
+  }
+
+  find(streamId: number, topicId: number, groupId: number): LiveGroup | undefined {
+    return this.streams.get(streamId)?.get(topicId)?.get(groupId)
+  }
+
+  /** @returns whether the client was no member before. */
+  join(place: Omit<LiveGroup, 'assignment'>, partitionCount: number, clientId: number, nowUs: number): boolean {
+    const group = this.find(place.streamId, place.topicId, place.groupId) ?? this.add(place, partitionCount)
+    const ofClient = this.byClient.get(clientId) ?? new Set()
+    this.byClient.set(clientId, ofClient.add(group))
+    return group.assignment.join(clientId, nowUs)
+  }
+
+  /** @returns whether the client was a member. */
+  leave(group: LiveGroup, clientId: number): boolean {
+    this.byClient.get(clientId)?.delete(group)
+    return group.assignment.leave(clientId)
+  }
+
+  leaveAll(clientId: number): void {
+    for (const group of this.byClient.get(clientId) ?? []) group.assignment.leave(clientId)
+    this.byClient.delete(clientId)
+  }
+
+  ofClient(clientId: number): Iterable<LiveGroup> {
+    return this.byClient.get(clientId) ?? []
+  }
+
+  isMember(clientId: number): boolean {
+    return (this.byClient.get(clientId)?.size ?? 0) > 0
+  }
+
+  ofTopic(streamId: number, topicId: number): Iterable<LiveGroup> {
+    return this.streams.get(streamId)?.get(topicId)?.values() ?? []
+  }
+
+  /** The group is gone; its members are members no more. */
+  remove(streamId: number, topicId: number, groupId: number): void {
+    const group = this.find(streamId, topicId, groupId)
+    if (group === undefined) return
+    for (const groups of this.byClient.values()) groups.delete(group)
+    this.streams.get(streamId)?.get(topicId)?.delete(groupId)
+  }
+
+  removeTopic(streamId: number, topicId: number): void {
+    for (const group of [...this.ofTopic(streamId, topicId)]) this.remove(streamId, topicId, group.groupId)
+    this.streams.get(streamId)?.delete(topicId)
+  }
+
+  removeStream(streamId: number): void {
+    for (const topicId of [...(this.streams.get(streamId)?.keys() ?? [])]) this.removeTopic(streamId, topicId)
+    this.streams.delete(streamId)
+  }
+
+  /** Partitions promised too long ago change hands. */
+  expirePromises(nowUs: number): void {
+    for (const topics of this.streams.values()) {
+      for (const groups of topics.values()) {
+        for (const group of groups.values()) group.assignment.expirePromises(nowUs)
+      }
+    }
+  }
+
+  private add(place: Omit<LiveGroup, 'assignment'>, partitionCount: number): LiveGroup {
+    const topics = this.streams.get(place.streamId) ?? new Map<number, Map<number, LiveGroup>>()
+    const groups = topics.get(place.topicId) ?? new Map<number, LiveGroup>()
+    const group = { ...place, assignment: new ConsumerGroup(partitionCount, this.timeoutUs) }
+    this.streams.set(place.streamId, topics.set(place.topicId, groups.set(place.groupId, group)))
+    return group
+  }
+}

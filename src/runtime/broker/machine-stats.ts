@@ -1,0 +1,86 @@
+/** Figures of this process and its machine, from `/proc` and the operating system. */
+import { readFileSync } from 'node:fs'
+import { cpus, freemem, hostname, release, totalmem, type, version } from 'node:os'
+import type { Clock } from '../../clock.ts'
+
+export interface MachineStats {
+  readonly processId: number
+  /** Percent of one processor since the last reading. */
+  readonly cpuUsage: number
+  /** Percent of all processors, all processes, since the last reading. */
+  readonly totalCpuUsage: number
+  readonly memoryUsage: number
+  readonly totalMemory: number
+  readonly availableMemory: number
+  readonly runTimeUs: bigint
+  readonly startTimeUs: bigint
+  readonly readBytes: number
+  readonly writtenBytes: number
+  readonly hostname: string
+  readonly osName: string
+  readonly osVersion: string
+  readonly kernelVersion: string
+  readonly threadsCount: number
+}
+
+/** Remembers the last reading: usage is what happened since then. */
+export function createMachineStats(clock: Clock): { read(): MachineStats } {
+  const startTimeUs = clock.wallUs() - BigInt(Math.round(process.uptime() * 1_000_000))
+  let lastWallUs = clock.monotonicUs()
+  let lastProcess = process.cpuUsage()
+  let lastMachine = machineTicks()
+  return {
+    read() {
+      const nowUs = clock.monotonicUs()
+      const used = process.cpuUsage(lastProcess)
+      const ticks = machineTicks()
+      const elapsedUs = Math.max(1, nowUs - lastWallUs)
+      const elapsedTicks = Math.max(1, ticks.total - lastMachine.total)
+      const cpuUsage = (100 * (used.user + used.system)) / elapsedUs
+      const totalCpuUsage = (100 * (ticks.busy - lastMachine.busy)) / elapsedTicks
+      lastWallUs = nowUs
+      lastProcess = process.cpuUsage()
+      lastMachine = ticks
+      const io = procFields('/proc/self/io')
+      return {
+        processId: process.pid,
+        cpuUsage,
+        totalCpuUsage,
+        memoryUsage: process.memoryUsage.rss(),
+        totalMemory: totalmem(),
+        availableMemory: freemem(),
+        runTimeUs: clock.wallUs() - startTimeUs,
+        startTimeUs,
+        readBytes: io.get('rchar') ?? 0,
+        writtenBytes: io.get('wchar') ?? 0,
+        hostname: hostname(),
+        osName: type(),
+        osVersion: version(),
+        kernelVersion: release(),
+        threadsCount: procFields('/proc/self/status').get('Threads') ?? 0,
+      }
+    },
+  }
+}
+
+function machineTicks(): { busy: number; total: number } {
+  let busy = 0
+  let total = 0
+  for (const { times } of cpus()) {
+    const working = times.user + times.nice + times.sys + times.irq
+    busy += working
+    total += working + times.idle
+  }
+  return { busy, total }
+}
+
+/** `name: number` lines; empty where there is no `/proc`. */
+function procFields(path: string): ReadonlyMap<string, number> {
+  let text = ''
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch {
+    // Not Linux, or hidden from us: the figures are 0 then.
+  }
+  return new Map([...text.matchAll(/^(\w+):\s+(\d+)/gm)].map(([, name, value]) => [name ?? '', Number(value)]))
+}

@@ -1,0 +1,57 @@
+/** What has to happen without being asked for: stale members, promised partitions, expired tokens. */
+import { toEdgeError } from '../../errors.ts'
+import type { BrokerContext } from './context.ts'
+import type { Sessions } from './sessions.ts'
+import { removeExpiredTokens } from './tokens.ts'
+
+const TICK_MS = 1000
+/** A client may miss this share of an interval before it counts as dead, as in Iggy. */
+const HEARTBEAT_TOLERANCE = 1.2
+
+export interface Maintenance {
+  run(): Promise<void>
+  close(): Promise<void>
+}
+
+export function startMaintenance(context: BrokerContext, sessions: Sessions): Maintenance {
+  const { heartbeat, personalAccessToken } = context.settings
+  const { clock, liveGroups, logger } = context
+  let lastCleanUs = clock.monotonicUs()
+  let cleaning: Promise<void> = Promise.resolve()
+  let isCleaning = false
+
+  function run(): Promise<void> {
+    const nowUs = clock.monotonicUs()
+    liveGroups.expirePromises(nowUs)
+    if (heartbeat.enabled) sessions.evictStale(heartbeat.interval * 1000 * HEARTBEAT_TOLERANCE)
+    if (!isCleaning && nowUs - lastCleanUs >= personalAccessToken.cleaner_interval * 1000) {
+      lastCleanUs = nowUs
+      isCleaning = true
+      cleaning = clean()
+    }
+    return cleaning
+  }
+
+  async function clean(): Promise<void> {
+    try {
+      const removedCount = await removeExpiredTokens(context)
+      if (removedCount > 0) logger.info('broker.tokens.expired', { token_count: removedCount })
+    } catch (error) {
+      // They stay refused, and the next round tries again.
+      const { code, message } = toEdgeError(error)
+      logger.warn('broker.tokens.clean_failed', { error_code: code, error: message })
+    } finally {
+      isCleaning = false
+    }
+  }
+
+  const timer = setInterval(() => void run(), TICK_MS)
+  timer.unref()
+  return {
+    run,
+    async close() {
+      clearInterval(timer)
+      await cleaning
+    },
+  }
+}

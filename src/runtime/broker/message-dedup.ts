@@ -1,0 +1,242 @@
+/**
+ * Topics that do not store a message twice: keeps a window of ids per topic and appends what is new.
+ *
+ * A batch that was sent before is answered as if it were stored now, with the offset its first message has, and not before
+ * that message keeps its promise. What is left of a batch goes in without a gap. After a restart the windows are made from
+ * the newest messages, so a resend across a crash is recognised too.
+ */
+import type { Clock } from '../../clock.ts'
+import { EdgeError } from '../../errors.ts'
+import type { Durability, Log, Partition, ProducerTag, Receipt, Topic } from '../../log/index.ts'
+import type { RecordBatch } from '../../sdk/wire/batch.ts'
+import { RecordCursor, RecordWriter } from '../../sdk/wire/kernel/record-cursor.ts'
+import { DedupWindow, type SeenMessage } from './dedup.ts'
+
+const READ_BACK_BYTES = 256 * 1024
+
+export interface DedupAppended {
+  readonly partitionId: number
+  readonly baseOffset: bigint
+  readonly promise: Durability
+}
+
+/** A batch whose promise does not hold yet. */
+interface Flight {
+  readonly partitionId: number
+  readonly from: bigint
+  readonly end: bigint
+  /** Resends of its messages: they are answered with it. */
+  readonly waiters: Receipt[]
+}
+
+interface TopicWindow {
+  readonly window: DedupWindow
+  readonly flights: Set<Flight>
+}
+
+export class MessageDedup {
+  private readonly log: Log
+  private readonly clock: Clock
+  private readonly windows = new Map<string, TopicWindow>()
+
+  constructor(log: Log, clock: Clock) {
+    this.log = log
+    this.clock = clock
+  }
+
+  /** Reads back the windows of all topics that have one. */
+  async load(): Promise<void> {
+    for (const stream of this.log.catalog.streams.values()) {
+      for (const topic of stream.topics.values()) await this.optionsChanged(topic)
+    }
+  }
+
+  windowOf(topic: Topic): TopicWindow | undefined {
+    const limits = topic.options.dedupWindow
+    if (limits === null) return undefined
+    const key = keyOf(topic)
+    let found = this.windows.get(key)
+    if (found === undefined) {
+      found = { window: new DedupWindow(limits), flights: new Set() }
+      this.windows.set(key, found)
+    }
+    return found
+  }
+
+  /** The topic's window was switched on, off, or resized. */
+  async optionsChanged(topic: Topic): Promise<void> {
+    const limits = topic.options.dedupWindow
+    const found = this.windows.get(keyOf(topic))
+    if (limits === null) this.forget(topic)
+    else if (found !== undefined) found.window.resize(limits)
+    else await this.readBack(topic, limits)
+  }
+
+  forget(topic: Topic): void {
+    this.windows.delete(keyOf(topic))
+  }
+
+  clear(topic: Topic): void {
+    this.windows.get(keyOf(topic))?.window.clear()
+  }
+
+  /** Appends what is new of the batch; `receipt` is settled when the promise holds for all of it. */
+  append(
+    { window, flights }: TopicWindow,
+    topic: Topic,
+    partition: Partition,
+    batch: RecordBatch,
+    receipt: Receipt,
+    tag: ProducerTag | undefined,
+  ): DedupAppended {
+    const nowUs = this.clock.wallUs()
+    const ids = idsOf(batch)
+    // Devices have sequence numbers, which say better what was sent before.
+    const seen = tag === undefined ? findSeen(window, ids, nowUs) : ids.map(() => undefined)
+    const { partitionId } = partition
+    const waits = new Set<Flight>()
+    for (const message of seen) {
+      if (message === undefined || message === IN_BATCH) continue
+      const flight = [...flights].find((each) => isWithin(each, message))
+      if (flight !== undefined) waits.add(flight)
+    }
+    const first = seen[0]
+    const isNothingNew = first !== undefined && first !== IN_BATCH && seen.every((message) => message !== undefined)
+    const shared = new SharedReceipt(receipt, waits.size + 1)
+    if (isNothingNew) {
+      for (const flight of waits) flight.waiters.push(shared)
+      // Never before this call has returned: the caller needs the answer first.
+      queueMicrotask(() => shared.settled(null))
+      return { partitionId: first.partitionId, baseOffset: first.offset, promise: topic.options.durability }
+    }
+    const kept = ids.filter((_, index) => seen[index] === undefined)
+    const flight: Flight = {
+      partitionId,
+      from: partition.nextOffset,
+      end: partition.nextOffset + BigInt(kept.length),
+      waiters: [],
+    }
+    const own: Receipt = {
+      settled(error) {
+        flights.delete(flight)
+        if (error !== null) for (const id of kept) window.forget(id)
+        for (const waiter of [shared, ...flight.waiters]) waiter.settled(error)
+      },
+    }
+    const rest = kept.length === ids.length ? batch : without(batch, seen)
+    const appended = partition.append(rest, own, tag)
+    for (const waiting of waits) waiting.waiters.push(shared)
+    flights.add(flight)
+    for (const [index, id] of kept.entries()) {
+      if (id !== 0n) window.add(id, { partitionId, offset: appended.baseOffset + BigInt(index) }, nowUs)
+    }
+    return { partitionId, baseOffset: appended.baseOffset, promise: appended.promise }
+  }
+
+  /** The newest messages of all partitions, in the order they were appended. */
+  private async readBack(topic: Topic, limits: { maxEntries: number; expiryUs: bigint }): Promise<void> {
+    const found: { id: bigint; message: SeenMessage; atUs: bigint }[] = []
+    for (const partition of topic.partitions) {
+      const young = await partition.offsetAt(this.clock.wallUs() - limits.expiryUs)
+      const newest = partition.visibleEnd - BigInt(limits.maxEntries)
+      let offset = max(max(young, newest), partition.logStartOffset)
+      while (offset < partition.visibleEnd) {
+        const read = await partition.read({
+          fromOffset: offset,
+          maxCount: limits.maxEntries,
+          maxBytes: READ_BACK_BYTES,
+        })
+        for (const batch of read.batches) {
+          for (const [index, id] of idsOf(batch).entries()) {
+            const message = { partitionId: partition.partitionId, offset: batch.baseOffset + BigInt(index) }
+            if (id !== 0n && index >= batch.skip) found.push({ id, message, atUs: batch.appendTimeUs })
+          }
+        }
+        if (read.nextOffset <= offset) break
+        offset = read.nextOffset
+      }
+    }
+    found.sort((left, right) => Number(left.atUs - right.atUs))
+    const window = this.windowOf(topic)?.window
+    for (const { id, message, atUs } of found) window?.add(id, message, atUs)
+  }
+}
+
+/** Settles once all parts have; the first error stands. */
+class SharedReceipt implements Receipt {
+  private readonly target: Receipt
+  private left: number
+  private error: EdgeError | null = null
+
+  constructor(target: Receipt, parts: number) {
+    this.target = target
+    this.left = parts
+  }
+
+  settled(error: EdgeError | null): void {
+    this.error ??= error
+    this.left--
+    if (this.left === 0) this.target.settled(this.error)
+  }
+}
+
+/** Stands for "seen earlier in the same batch". */
+const IN_BATCH: SeenMessage = { partitionId: -1, offset: -1n }
+
+function findSeen(window: DedupWindow, ids: readonly bigint[], nowUs: bigint): (SeenMessage | undefined)[] {
+  const inBatch = new Set<bigint>()
+  return ids.map((id) => {
+    if (id === 0n) return undefined
+    if (inBatch.has(id)) return IN_BATCH
+    inBatch.add(id)
+    return window.find(id, nowUs)
+  })
+}
+
+/** Ids of all records, 0 for those without one. */
+function idsOf(batch: RecordBatch): bigint[] {
+  const { recordsView } = batch
+  const view = new DataView(recordsView.buffer, recordsView.byteOffset, recordsView.length)
+  const cursor = new RecordCursor(recordsView, batch.baseOriginUs)
+  const ids: bigint[] = []
+  for (let index = 0; index < batch.count; index++) {
+    if (!cursor.next())
+      throw new EdgeError('EDGE_BATCH_INVALID', `record ${index} of ${batch.count} does not lie in its batch`)
+    const { idAt } = cursor
+    ids.push(idAt < 0 ? 0n : (view.getBigUint64(idAt + 8, true) << 64n) | view.getBigUint64(idAt, true))
+  }
+  return ids
+}
+
+/** The batch without the records that were seen. */
+function without(batch: RecordBatch, seen: readonly (SeenMessage | undefined)[]): RecordBatch {
+  const source = batch.recordsView
+  const cursor = new RecordCursor(source, batch.baseOriginUs)
+  // A record may grow by the few bytes of a wider time difference, when the one before it is gone.
+  const target = new Uint8Array(source.length + batch.count * 10)
+  const writer = new RecordWriter(target)
+  let count = 0
+  let baseOriginUs = batch.baseOriginUs
+  for (const message of seen) {
+    cursor.next()
+    if (message !== undefined) continue
+    if (count === 0) baseOriginUs = cursor.originUs
+    count++
+    writer.head(cursor.originLow, cursor.originHigh, source, cursor.idAt, cursor.headersSize, cursor.payloadSize)
+    target.set(source.subarray(cursor.bodyAt, cursor.at), writer.at)
+    writer.at += cursor.at - cursor.bodyAt
+  }
+  return { count, baseOriginUs, recordsView: target.subarray(0, writer.at) }
+}
+
+function isWithin(flight: Flight, message: SeenMessage): boolean {
+  return flight.partitionId === message.partitionId && message.offset >= flight.from && message.offset < flight.end
+}
+
+function keyOf(topic: Topic): string {
+  return `${topic.streamId}/${topic.id}`
+}
+
+function max(left: bigint, right: bigint): bigint {
+  return left > right ? left : right
+}

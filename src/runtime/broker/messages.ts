@@ -1,0 +1,174 @@
+/** Sending and polling: the path every message takes, so nothing here waits or allocates without need. */
+import { EdgeError } from '../../errors.ts'
+import type { Partition, ReadResult, Topic } from '../../log/index.ts'
+import type { Partitioning } from '../../sdk/wire/primitives.ts'
+import { partitionOfKey } from '../../sdk/wire/xxh32.ts'
+import type { Broker, Caller, PollRequest, PollResult, SendResult } from './api.ts'
+import { consumerIdOf, getGroupRow, memberOf } from './consumers.ts'
+import { type BrokerContext, getTopic, partitionMissing } from './context.ts'
+import type { LiveGroup } from './live-groups.ts'
+import { currentOffset, lastOffsetOf, type StartingPoint, startOffset } from './polling.ts'
+import { hasPersistedOffsets } from './topic-options.ts'
+
+type Messages = Pick<Broker, 'send' | 'poll' | 'flush' | 'partition'>
+
+/** Who polls which partition, once names are resolved. */
+interface PollTarget {
+  readonly topic: Topic
+  readonly partition: Partition
+  readonly consumerId: number
+  readonly group: LiveGroup | undefined
+}
+
+export function createMessages(context: BrokerContext): Messages {
+  const { log, settings, dedup } = context
+  /** Next partition of balanced sends, by the key of the topic's first partition. */
+  const turns = new Map<number, number>()
+  return {
+    send(caller, streamId, topicId, partitioning, batch, receipt, tag): SendResult {
+      const topic = getTopic(context, caller, streamId, topicId, 'send')
+      if (batch.count === 0) throw new EdgeError('EDGE_BATCH_EMPTY', 'a batch without messages')
+      const partition = route(topic, partitioning)
+      const window = dedup.windowOf(topic)
+      const { streamId: id, id: ofTopic } = topic
+      if (window !== undefined) {
+        return { streamId: id, topicId: ofTopic, ...dedup.append(window, topic, partition, batch, receipt, tag) }
+      }
+      const { baseOffset, promise } = partition.append(batch, receipt, tag)
+      return { streamId: id, topicId: ofTopic, partitionId: partition.partitionId, baseOffset, promise }
+    },
+
+    poll(caller, request) {
+      const target = targetOf(caller, request)
+      if (target === undefined) return nothingFor(null)
+      const { partition } = target
+      if (request.count === 0 || partition.visibleEnd === partition.logStartOffset) return nothingFor(partition)
+      const point = startingPoint(target, request)
+      return point instanceof Promise
+        ? point.then((offset) => pollFrom(target, request, { kind: 'offset', offset }))
+        : pollFrom(target, request, point)
+    },
+
+    async flush(caller, streamId, topicId, partitionId) {
+      const topic = getTopic(context, caller, streamId, topicId, 'send')
+      if (topic.partitions[partitionId] === undefined) throw partitionMissing(topic, partitionId)
+      await log.flush()
+    },
+
+    partition(streamId, topicId, partitionId) {
+      const stream = log.catalog.stream(streamId)
+      return stream === undefined ? undefined : log.catalog.topic(stream.id, topicId)?.partitions[partitionId]
+    },
+  }
+
+  function route(topic: Topic, partitioning: Partitioning): Partition {
+    const { partitions } = topic
+    const partitionId = choose(topic, partitioning)
+    const partition = partitions[partitionId]
+    if (partition === undefined) throw partitionMissing(topic, partitionId)
+    return partition
+  }
+
+  function choose({ partitions }: Topic, partitioning: Partitioning): number {
+    if (partitioning.kind === 'partition') return partitioning.partitionId
+    const first = partitions[0]
+    if (first === undefined) return 0
+    if (partitioning.kind === 'key') return partitionOfKey(partitioning.keyView, partitions.length)
+    const turn = turns.get(first.key) ?? 0
+    turns.set(first.key, (turn + 1) % partitions.length)
+    // A topic may have fewer partitions than at the last turn.
+    return turn % partitions.length
+  }
+
+  /** @returns undefined for a member that owns nothing to poll. */
+  function targetOf(caller: Caller, request: PollRequest): PollTarget | undefined {
+    const topic = getTopic(context, caller, request.stream, request.topic, 'poll')
+    if (request.consumer.kind === 'consumer' || caller.client === null) {
+      const partitionId = request.partitionId ?? 0
+      const partition = topic.partitions[partitionId]
+      if (partition === undefined) throw partitionMissing(topic, partitionId)
+      const consumerId =
+        consumerIdOf(context, topic, request.consumer) ?? getGroupRow(context, topic, request.consumer.id).id
+      return { topic, partition, consumerId, group: undefined }
+    }
+    const row = getGroupRow(context, topic, request.consumer.id)
+    const group = memberOf(context, row, caller.client)
+    const partitionId = request.partitionId ?? group.assignment.take(caller.client.id)
+    if (partitionId === null) return undefined
+    const partition = topic.partitions[partitionId]
+    if (partition === undefined) throw partitionMissing(topic, partitionId)
+    if (!group.assignment.canPoll(caller.client.id, partitionId)) {
+      throw new EdgeError(
+        'EDGE_PARTITION_NOT_OWNED',
+        `partition ${partitionId} of group "${row.name}" is not this member's`,
+      )
+    }
+    return { topic, partition, consumerId: row.id, group }
+  }
+
+  function startingPoint(target: PollTarget, { strategy, consumer }: PollRequest): StartingPoint | Promise<bigint> {
+    const { partition } = target
+    switch (strategy.kind) {
+      case 'timestamp': {
+        const offset = partition.offsetAt(strategy.timestampUs)
+        return typeof offset === 'bigint' ? { kind: 'offset', offset } : offset
+      }
+      case 'next':
+        return { kind: 'next', storedOffset: log.metadata.offset(partition.key, consumer.kind, target.consumerId) }
+      default:
+        return strategy
+    }
+  }
+
+  function pollFrom(target: PollTarget, request: PollRequest, point: StartingPoint): PollResult | Promise<PollResult> {
+    const { partition } = target
+    const maxCount = Math.min(request.count, settings.broker.max_poll_count)
+    const fromOffset = startOffset(point, partition, maxCount)
+    if (fromOffset >= partition.visibleEnd) return nothingFor(partition)
+    const read = partition.read({ fromOffset, maxCount, maxBytes: settings.broker.max_poll_size })
+    return read instanceof Promise
+      ? read.then((result) => finish(target, request, result))
+      : finish(target, request, read)
+  }
+
+  /** Commits what is about to be answered. Views of the batches are still valid: nothing here calls the log. */
+  function finish(target: PollTarget, request: PollRequest, read: ReadResult): PollResult | Promise<PollResult> {
+    const { topic, partition, consumerId, group } = target
+    const result = {
+      partitionId: partition.partitionId,
+      currentOffset: currentOffset(partition),
+      messageCount: read.messageCount,
+      batches: read.batches,
+    }
+    const lastOffset = lastOffsetOf(read.batches)
+    if (lastOffset === undefined) return result
+    if (!request.autoCommit) {
+      group?.assignment.polled(partition.partitionId, lastOffset)
+      return result
+    }
+    const { kind } = request.consumer
+    const stored = log.metadata.offset(partition.key, kind, consumerId)
+    // Never backwards: a second look at old messages must not deliver the newer ones again.
+    if (stored === undefined || lastOffset > stored) log.metadata.setOffset(partition.key, kind, consumerId, lastOffset)
+    const live = group ?? (kind === 'group' ? context.liveGroups.find(topic.streamId, topic.id, consumerId) : undefined)
+    live?.assignment.committed(partition.partitionId, lastOffset)
+    return hasPersistedOffsets(topic.options) ? persisted(result) : result
+  }
+
+  async function persisted(result: PollResult): Promise<PollResult> {
+    // The views do not outlive the turn, the flush does.
+    const batches = result.batches.map((batch) => ({ ...batch, recordsView: batch.recordsView.slice() }))
+    await log.metadata.flush()
+    return { ...result, batches }
+  }
+
+  function nothingFor(partition: Partition | null): PollResult {
+    const partitionId = partition?.partitionId ?? 0
+    return {
+      partitionId,
+      currentOffset: partition === null ? 0n : currentOffset(partition),
+      messageCount: 0,
+      batches: [],
+    }
+  }
+}

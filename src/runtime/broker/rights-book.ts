@@ -1,0 +1,58 @@
+/** Compiled rights of the users who are at work, and the check that every operation starts with. */
+import { EdgeError } from '../../errors.ts'
+import type { MetadataStore, UserRow } from '../../log/index.ts'
+import type { Caller } from './api.ts'
+import { type Action, ALL_PERMISSIONS, compileRights, isAllowed, NO_RIGHTS, type Rights } from './permissions.ts'
+import { decodePermissions } from './permissions-json.ts'
+
+export const ROOT_USER_ID = 0
+
+interface Entry {
+  /** The row the rights were compiled from: another one, another compilation. */
+  readonly row: UserRow
+  readonly rights: Rights
+}
+
+export class RightsBook {
+  private readonly metadata: MetadataStore
+  private readonly entries = new Map<number, Entry>()
+
+  constructor(metadata: MetadataStore) {
+    this.metadata = metadata
+  }
+
+  /**
+   * Returns when the caller may do `action`.
+   *
+   * @throws {EdgeError} EDGE_UNAUTHENTICATED (nobody, or a user that is gone), EDGE_FORBIDDEN.
+   */
+  allow(caller: Caller, action: Action, streamId?: number, topicId?: number): void {
+    if (isAllowed(this.rightsOf(this.userOf(caller)), action, streamId, topicId)) return
+    throw new EdgeError('EDGE_FORBIDDEN', `user ${caller.userId} may not ${action}`, { details: { action } })
+  }
+
+  /** The user the caller acts for. @throws EDGE_UNAUTHENTICATED. */
+  userOf(caller: Caller): UserRow {
+    const row = caller.userId === null ? undefined : this.metadata.users.get(caller.userId)
+    if (row === undefined) throw new EdgeError('EDGE_UNAUTHENTICATED', 'log in first')
+    return row
+  }
+
+  private rightsOf(row: UserRow): Rights {
+    const known = this.entries.get(row.id)
+    if (known?.row === row) return known.rights
+    const rights = compile(row)
+    this.entries.set(row.id, { row, rights })
+    return rights
+  }
+
+  forget(userId: number): void {
+    this.entries.delete(userId)
+  }
+}
+
+/** An inactive user keeps living connections, but nothing that needs a right. */
+function compile(row: UserRow): Rights {
+  if (row.id === ROOT_USER_ID) return compileRights(ALL_PERMISSIONS)
+  return row.isActive ? compileRights(decodePermissions(row.permissionsJson)) : NO_RIGHTS
+}

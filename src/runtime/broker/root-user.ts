@@ -1,0 +1,64 @@
+/** The first user: from the operator, or generated and shown once. */
+import { randomInt } from 'node:crypto'
+import type { Clock } from '../../clock.ts'
+import { EdgeError } from '../../errors.ts'
+import type { MetadataStore } from '../../log/index.ts'
+import type { PasswordHasher } from './password.ts'
+import { ROOT_USER_ID } from './rights-book.ts'
+import { checkPassword, checkUsername } from './users.ts'
+
+export const DEFAULT_ROOT = { username: 'iggy', password: 'iggy' } as const
+const GENERATED_LENGTH = 24
+const ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789'
+
+export interface RootCredentials {
+  readonly username: string
+  /** null: generate one. */
+  readonly password: string | null
+}
+
+/**
+ * What the operator asks for; looked at only when there is no root user yet.
+ *
+ * @param environment values of IGGY_ROOT_USERNAME and IGGY_ROOT_PASSWORD.
+ * @throws {EdgeError} EDGE_CONFIG_INVALID when only one of them is set.
+ */
+export function rootCredentialsFrom(
+  environment: { username: string | undefined; password: string | undefined },
+  isDev: boolean,
+): RootCredentials {
+  const { username, password } = environment
+  if (username !== undefined && password !== undefined) return { username, password }
+  if (username !== undefined || password !== undefined) {
+    const missing = username === undefined ? 'IGGY_ROOT_USERNAME' : 'IGGY_ROOT_PASSWORD'
+    throw new EdgeError('EDGE_CONFIG_INVALID', `${missing}: IGGY_ROOT_USERNAME and IGGY_ROOT_PASSWORD go together`)
+  }
+  return isDev ? DEFAULT_ROOT : { username: DEFAULT_ROOT.username, password: null }
+}
+
+/** Makes the root user when there is none. @returns the password that was generated, to be shown this once. */
+export async function ensureRootUser(
+  metadata: MetadataStore,
+  hasher: PasswordHasher,
+  clock: Clock,
+  credentials: RootCredentials,
+): Promise<string | null> {
+  if (metadata.users.has(ROOT_USER_ID)) return null
+  const password = credentials.password ?? generatePassword()
+  checkUsername(credentials.username)
+  checkPassword(password)
+  await metadata.putUser({
+    id: ROOT_USER_ID,
+    username: credentials.username,
+    passwordHash: await hasher.hash(password),
+    isActive: true,
+    createdAtUs: clock.wallUs(),
+    permissionsJson: null,
+  })
+  return credentials.password === null ? password : null
+}
+
+/** No letters that look like digits: it is typed from a screen. */
+function generatePassword(): string {
+  return Array.from({ length: GENERATED_LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)]).join('')
+}

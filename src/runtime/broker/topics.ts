@@ -1,0 +1,114 @@
+/** Topics, their partitions and segments. */
+import { EdgeError } from '../../errors.ts'
+import type { Partition, Topic } from '../../log/index.ts'
+import type { Broker } from './api.ts'
+import { type BrokerContext, findStream, findTopic, getStream, getTopic, partitionMissing } from './context.ts'
+import { purgePartitions } from './purge.ts'
+import { defaultTopicOptions, resolveTopicOptions } from './topic-options.ts'
+
+/** Partitions one request may make, as in Iggy. */
+const MAX_PARTITIONS_PER_REQUEST = 1000
+
+type Topics = Pick<
+  Broker,
+  | 'topics'
+  | 'topic'
+  | 'createTopic'
+  | 'updateTopic'
+  | 'deleteTopic'
+  | 'purgeTopic'
+  | 'createPartitions'
+  | 'deletePartitions'
+  | 'deleteSegments'
+>
+
+export function createTopics(context: BrokerContext): Topics {
+  const { catalog, metadata } = context.log
+  return {
+    topics(caller, streamId) {
+      const stream = findStream(context, caller, streamId, 'list-topics')
+      return stream === undefined ? undefined : [...stream.topics.values()]
+    },
+
+    topic: (caller, streamId, id) => findTopic(context, caller, streamId, id, 'get-topic'),
+
+    async createTopic(caller, streamId, request) {
+      if (request.partitionCount > MAX_PARTITIONS_PER_REQUEST) throw tooMany(request.partitionCount)
+      const options = resolveTopicOptions(
+        request.options,
+        defaultTopicOptions(context.topicDefaults),
+        context.topicDefaults,
+      )
+      const stream = getStream(context, caller, streamId, 'create-topic')
+      const { name, partitionCount } = request
+      return catalog.createTopic(stream.id, { name, partitionCount, options })
+    },
+
+    async updateTopic(caller, streamId, id, change) {
+      const topic = getTopic(context, caller, streamId, id, 'manage-topic')
+      const options = resolveTopicOptions(change.options ?? {}, topic.options, context.topicDefaults)
+      const name = change.name === undefined ? {} : { name: change.name }
+      await catalog.updateTopic(topic.streamId, topic.id, { ...name, options })
+      const updated = catalog.topic(topic.streamId, topic.id)
+      if (updated !== undefined) await context.dedup.optionsChanged(updated)
+    },
+
+    async deleteTopic(caller, streamId, id) {
+      const topic = getTopic(context, caller, streamId, id, 'manage-topic')
+      context.liveGroups.removeTopic(topic.streamId, topic.id)
+      context.dedup.forget(topic)
+      await catalog.deleteTopic(topic.streamId, topic.id)
+    },
+
+    async purgeTopic(caller, streamId, id) {
+      await purgePartitions(context, getTopic(context, caller, streamId, id, 'manage-topic'))
+    },
+
+    async createPartitions(caller, streamId, id, count) {
+      if (count < 1 || count > MAX_PARTITIONS_PER_REQUEST) throw tooMany(count)
+      const topic = getTopic(context, caller, streamId, id, 'manage-topic')
+      await catalog.addPartitions(topic.streamId, topic.id, count)
+      repartition(context, topic)
+    },
+
+    async deletePartitions(caller, streamId, id, count) {
+      if (count < 1 || count > MAX_PARTITIONS_PER_REQUEST) throw tooMany(count)
+      const topic = getTopic(context, caller, streamId, id, 'manage-topic')
+      if (count > topic.partitions.length) {
+        const message = `partitions to delete: expected at most ${topic.partitions.length}, found ${count}`
+        throw new EdgeError('EDGE_PARTITION_COUNT_INVALID', message)
+      }
+      await catalog.removePartitions(topic.streamId, topic.id, count)
+      repartition(context, topic)
+    },
+
+    async deleteSegments(caller, streamId, id, partitionId, count) {
+      const topic = getTopic(context, caller, streamId, id, 'manage-topic')
+      const partition = topic.partitions[partitionId]
+      if (partition === undefined) throw partitionMissing(topic, partitionId)
+      if (count > 0) await partition.deleteSegments(count, barrierOf(partition))
+    },
+  }
+
+  /** The lowest offset a consumer or a sync route still needs; null when nobody reads the partition. */
+  function barrierOf(partition: Partition): bigint | null {
+    let lowest: bigint | null = null
+    const lower = (offset: bigint) => {
+      if (lowest === null || offset < lowest) lowest = offset
+    }
+    for (const { offset } of metadata.offsetsOf(partition.key)) lower(offset)
+    for (const { row } of metadata.cursorsOf(partition.key)) lower(row.confirmedOffset)
+    return lowest
+  }
+}
+
+/** Groups of the topic deal its partitions out anew. */
+function repartition(context: BrokerContext, topic: Topic): void {
+  const count = context.log.catalog.topic(topic.streamId, topic.id)?.partitions.length ?? 0
+  for (const group of context.liveGroups.ofTopic(topic.streamId, topic.id)) group.assignment.repartition(count)
+}
+
+function tooMany(count: number): EdgeError {
+  const message = `partitions in one request: expected 1..${MAX_PARTITIONS_PER_REQUEST}, found ${count}`
+  return new EdgeError('EDGE_TOO_MANY_PARTITIONS', message)
+}
