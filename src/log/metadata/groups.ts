@@ -98,6 +98,10 @@ export class Groups {
     this.#topics.delete(topicOf(streamId, topicId))
   }
 
+  has(streamId: number, topicId: number): boolean {
+    return this.#topics.has(topicOf(streamId, topicId))
+  }
+
   /** Topics that have groups or had some. */
   topics(): { streamId: number; topicId: number }[] {
     return [...this.#topics.keys()].map((text) => {

@@ -171,6 +171,11 @@ export class SqliteMetadata implements MetadataStore {
     this.#topicKeys = topicKeys
   }
 
+  /** Whether the topic has groups or had some. */
+  hasGroupRows(streamId: number, topicId: number): boolean {
+    return this.#groups.has(streamId, topicId)
+  }
+
   /**
    * Forgets everything about deleted topics and partitions in one durable transaction.
    *

@@ -1,0 +1,432 @@
+/**
+ * Streams, topics and partitions: the log's `Catalog`, and the engine's `DescriptorStore`.
+ *
+ * The order of every change is what makes it survive a crash. Making: keys below a durable floor; the folder complete in
+ * `staging/`, then renamed to its place; SQLite's copy; memory. Deleting: the folder renamed to `trash/`; memory in the same
+ * turn; both parents synced; SQLite. A stop between any two steps leaves the state before or after, never half of it.
+ */
+import { assert } from '../../assert.ts'
+import type { Clock } from '../../clock.ts'
+import { EdgeError, toEdgeError } from '../../errors.ts'
+import type { Catalog, Partition, Stream, Topic, TopicOptions } from '../api.ts'
+import type { FileSystem } from '../io/file-system.ts'
+import { type DescriptorPlace, NO_ID } from '../metadata/log-tables.ts'
+import type { SqliteMetadata } from '../metadata/metadata-store.ts'
+import type { DescriptorStore, PartitionHost, PartitionSpec, ReportFinding } from '../ports.ts'
+import { ChangeQueue } from './change-queue.ts'
+import { formatStream, formatTopic, type PartitionDescriptor, type TopicDescriptor } from './descriptor.ts'
+import type { DescriptorFiles } from './descriptor-files.ts'
+import type { KeyAllocator } from './key-allocator.ts'
+import {
+  partitionFolder,
+  STAGING,
+  STREAM_FILE,
+  STREAMS,
+  streamFile,
+  streamFolder,
+  TOPIC_FILE,
+  topicFile,
+  topicFolder,
+  topicsFolder,
+} from './layout.ts'
+import { isNameValid } from './name.ts'
+import { MAX_STREAMS, MAX_TOPICS_PER_STREAM, type Registry, StreamEntry, TopicEntry } from './registry.ts'
+import type { Trash } from './trash.ts'
+
+/** As in Iggy. */
+export const MAX_PARTITIONS_PER_REQUEST = 1000
+
+export interface StoreCatalogParts {
+  readonly fileSystem: FileSystem
+  readonly files: DescriptorFiles
+  readonly clock: Clock
+  readonly report: ReportFinding
+  readonly metadata: SqliteMetadata
+  readonly registry: Registry
+  readonly trash: Trash
+  readonly keys: KeyAllocator
+  readonly seedOf: (key: number) => bigint
+  readonly maxPartitions: number
+}
+
+/** Made by `openCatalog`. */
+export class StoreCatalog implements Catalog, DescriptorStore {
+  readonly #parts: StoreCatalogParts
+  readonly #registry: Registry
+  readonly #queue = new ChangeQueue()
+  #host: PartitionHost | null = null
+  #partitionCount = 0
+  #stagingNumber = 0
+
+  constructor(parts: StoreCatalogParts) {
+    this.#parts = parts
+    this.#registry = parts.registry
+    for (const topic of parts.registry.topics()) this.#partitionCount += topic.partitionDescriptors.length
+  }
+
+  get storeId(): Uint8Array {
+    return this.#parts.keys.store.storeId
+  }
+
+  get streams(): ReadonlyMap<number, Stream> {
+    return this.#registry.streams
+  }
+
+  stream(id: number | string): Stream | undefined {
+    return this.#registry.stream(id)
+  }
+
+  topic(streamId: number, id: number | string): Topic | undefined {
+    return this.#registry.streams.get(streamId)?.topic(id)
+  }
+
+  // ---- for the engine ------------------------------------------------------------------------------------------------
+
+  get nextKey(): number {
+    return this.#parts.keys.nextKey
+  }
+
+  specs(): readonly PartitionSpec[] {
+    return [...this.#registry.topics()].flatMap((topic) =>
+      topic.partitionDescriptors.map((descriptor, partitionId) => specOf(topic, descriptor, partitionId)),
+    )
+  }
+
+  /**
+   * Ties the catalog to the engine, once, when recovery is done.
+   *
+   * @param opened partitions the engine made from `specs`; the others are added now.
+   */
+  attach(host: PartitionHost, opened: (key: number) => Partition | undefined): void {
+    assert(this.#host === null, 'the catalog is attached once')
+    this.#host = host
+    for (const topic of this.#registry.topics()) {
+      topic.partitions = topic.partitionDescriptors.map(
+        (descriptor, partitionId) =>
+          opened(descriptor.key) ?? host.addPartition(specOf(topic, descriptor, partitionId)),
+      )
+    }
+    this.#parts.trash.startRemoval()
+  }
+
+  raiseFloor(key: number, floorOffset: bigint): Promise<void> {
+    return this.#queue.run(async () => {
+      const topic = this.#topicOfKey(key)
+      const before = topic?.partitionDescriptors.find((partition) => partition.key === key)
+      if (topic === undefined || before === undefined || before.floorOffset >= floorOffset) return
+      const partitions = topic.partitionDescriptors.map((partition) =>
+        partition.key === key ? { ...partition, floorOffset } : partition,
+      )
+      await this.#writeTopic(topic, { ...topic.descriptor(), partitions })
+      topic.partitionDescriptors = partitions
+    })
+  }
+
+  /** Changes under way end; the trash stops. Idempotent. */
+  async close(): Promise<void> {
+    await this.#queue.close()
+    this.#parts.trash.close()
+  }
+
+  // ---- streams -------------------------------------------------------------------------------------------------------
+
+  createStream(name: string): Promise<Stream> {
+    return this.#queue.run(async () => {
+      checkName('stream', name)
+      if (this.#registry.stream(name)) throw nameTaken('EDGE_STREAM_NAME_TAKEN', 'stream', name)
+      const id = this.#registry.lowestStreamId()
+      if (id >= MAX_STREAMS)
+        throw new EdgeError('EDGE_TOO_MANY_STREAMS', `no more than ${MAX_STREAMS} streams are kept`)
+      const stream = new StreamEntry(id, name, this.#parts.clock.wallUs())
+      const staged = this.#stage()
+      this.#parts.fileSystem.makeDirectory(`${staged}/topics`)
+      const body = formatStream(stream)
+      await this.#parts.files.write(`${staged}/${STREAM_FILE}`, body)
+      await this.#place(staged, streamFolder(id), STREAMS)
+      this.#copy({ streamId: id, topicId: NO_ID }, body)
+      this.#registry.addStream(stream)
+      return stream
+    })
+  }
+
+  renameStream(streamId: number, name: string): Promise<void> {
+    return this.#queue.run(async () => {
+      const stream = this.#streamAt(streamId)
+      checkName('stream', name)
+      if (stream.name === name) return
+      if (this.#registry.stream(name)) throw nameTaken('EDGE_STREAM_NAME_TAKEN', 'stream', name)
+      const body = formatStream({ name, createdAtUs: stream.createdAtUs })
+      await this.#parts.files.write(streamFile(streamId), body)
+      this.#copy({ streamId, topicId: NO_ID }, body)
+      this.#registry.renameStream(stream, name)
+    })
+  }
+
+  deleteStream(streamId: number): Promise<void> {
+    return this.#queue.run(async () => {
+      const stream = this.#streamAt(streamId)
+      this.#parts.trash.take(streamFolder(streamId))
+      const keys = [...stream.topics.values()].flatMap((topic) => this.#removePartitions(topic.partitionDescriptors))
+      this.#registry.removeStream(stream)
+      await this.#settle(STREAMS, { streamId, topicId: NO_ID }, keys)
+    })
+  }
+
+  // ---- topics --------------------------------------------------------------------------------------------------------
+
+  createTopic(streamId: number, spec: { name: string; partitionCount: number; options: TopicOptions }): Promise<Topic> {
+    return this.#queue.run(async () => {
+      const stream = this.#streamAt(streamId)
+      checkName('topic', spec.name)
+      if (stream.topic(spec.name)) throw nameTaken('EDGE_TOPIC_NAME_TAKEN', 'topic', spec.name)
+      const id = stream.lowestTopicId()
+      if (id >= MAX_TOPICS_PER_STREAM) {
+        throw new EdgeError('EDGE_TOO_MANY_TOPICS', `stream ${streamId} has ${MAX_TOPICS_PER_STREAM} topics already`)
+      }
+      this.#checkPartitionCount(spec.partitionCount, 0)
+      // Rows of an earlier topic of that id, if their removal failed: they must not become this one's.
+      if (this.#parts.metadata.hasGroupRows(streamId, id)) this.#parts.metadata.forget([{ streamId, topicId: id }], [])
+      const partitions = await this.#newPartitions(spec.partitionCount)
+      const createdAtUs = this.#parts.clock.wallUs()
+      const topic = new TopicEntry(streamId, id, { name: spec.name, createdAtUs, options: spec.options, partitions })
+      const staged = this.#stage()
+      const body = formatTopic(topic.descriptor())
+      await this.#parts.files.write(`${staged}/${TOPIC_FILE}`, body)
+      await this.#place(staged, topicFolder(streamId, id), topicsFolder(streamId))
+      this.#copy({ streamId, topicId: id }, body)
+      await this.#openPartitions(topic, partitions)
+      stream.addTopic(topic)
+      return topic
+    })
+  }
+
+  updateTopic(streamId: number, topicId: number, change: { name?: string; options?: TopicOptions }): Promise<void> {
+    return this.#queue.run(async () => {
+      const stream = this.#streamAt(streamId)
+      const topic = this.#topicAt(streamId, topicId)
+      const { name = topic.name, options = topic.options } = change
+      checkName('topic', name)
+      if (name !== topic.name && stream.topic(name)) throw nameTaken('EDGE_TOPIC_NAME_TAKEN', 'topic', name)
+      if (options.durability !== topic.options.durability) {
+        throw new EdgeError(
+          'EDGE_OPTION_INVALID',
+          `durability of topic ${streamId}/${topicId} is fixed since its creation`,
+        )
+      }
+      await this.#writeTopic(topic, { ...topic.descriptor(), name, options })
+      if (name !== topic.name) stream.renameTopic(topic, name)
+      topic.options = options
+      for (const { key } of topic.partitionDescriptors) this.#attachedHost().updateOptions(key, options)
+    })
+  }
+
+  deleteTopic(streamId: number, topicId: number): Promise<void> {
+    return this.#queue.run(async () => {
+      const stream = this.#streamAt(streamId)
+      const topic = this.#topicAt(streamId, topicId)
+      this.#parts.trash.take(topicFolder(streamId, topicId))
+      const keys = this.#removePartitions(topic.partitionDescriptors)
+      stream.removeTopic(topic)
+      await this.#settle(topicsFolder(streamId), { streamId, topicId }, keys)
+    })
+  }
+
+  addPartitions(streamId: number, topicId: number, count: number): Promise<void> {
+    return this.#queue.run(async () => {
+      const topic = this.#topicAt(streamId, topicId)
+      this.#checkPartitionCount(count, 1)
+      const added = await this.#newPartitions(count)
+      const partitions = [...topic.partitionDescriptors, ...added]
+      await this.#writeTopic(topic, { ...topic.descriptor(), partitions })
+      topic.partitionDescriptors = partitions
+      await this.#openPartitions(topic, added)
+    })
+  }
+
+  removePartitions(streamId: number, topicId: number, count: number): Promise<void> {
+    return this.#queue.run(async () => {
+      const topic = this.#topicAt(streamId, topicId)
+      const present = topic.partitionDescriptors.length
+      if (count < 1 || count > MAX_PARTITIONS_PER_REQUEST) throw tooManyPartitions(count)
+      if (count > present) {
+        const text = `topic ${streamId}/${topicId} has ${present} partitions, ${count} were to be removed`
+        throw new EdgeError('EDGE_PARTITION_COUNT_INVALID', text, { details: { present, count } })
+      }
+      await this.#shrink(topic, present - count)
+    })
+  }
+
+  // ---- steps ---------------------------------------------------------------------------------------------------------
+
+  /** Cuts a topic to its first `count` partitions: descriptor first, so that a folder left behind is known as an orphan. */
+  async #shrink(topic: TopicEntry, count: number): Promise<void> {
+    const removed = topic.partitionDescriptors.slice(count)
+    const partitions = topic.partitionDescriptors.slice(0, count)
+    await this.#writeTopic(topic, { ...topic.descriptor(), partitions })
+    topic.partitionDescriptors = partitions
+    topic.partitions = topic.partitions.slice(0, count)
+    for (const { key } of removed) this.#takeOrphan(partitionFolder(topic.streamId, topic.id, key))
+    const keys = this.#removePartitions(removed)
+    await this.#settle(topicFolder(topic.streamId, topic.id), null, keys)
+  }
+
+  /** What cannot be moved now is moved at the next open: no descriptor names it. */
+  #takeOrphan(folder: string): void {
+    try {
+      this.#parts.trash.take(folder)
+    } catch (error) {
+      const { code, message } = toEdgeError(error)
+      const text = `${folder} could not be moved to the trash, the next start does it: ${message}`
+      this.#parts.report({ event: 'log.trash.stuck', level: 'warn', text, fields: { error_code: code } })
+    }
+  }
+
+  #stage(): string {
+    const folder = `${STAGING}/${this.#stagingNumber++}`
+    this.#parts.fileSystem.makeDirectory(folder)
+    return folder
+  }
+
+  async #place(staged: string, target: string, parent: string): Promise<void> {
+    this.#parts.fileSystem.rename(staged, target)
+    try {
+      await this.#parts.fileSystem.syncDirectory(parent)
+    } catch (error) {
+      // In place but perhaps not for good: nobody was told, so it is taken back.
+      this.#takeOrphan(target)
+      throw error
+    }
+  }
+
+  async #newPartitions(count: number): Promise<readonly PartitionDescriptor[]> {
+    const keys = await this.#parts.keys.take(count)
+    const createdAtUs = this.#parts.clock.wallUs()
+    return keys.map((key) => ({ key, idSeed: this.#parts.seedOf(key), createdAtUs, floorOffset: 0n }))
+  }
+
+  /** Opens the topic's new partitions, the last of its descriptors. @throws what the engine throws: all are taken back. */
+  async #openPartitions(topic: TopicEntry, added: readonly PartitionDescriptor[]): Promise<void> {
+    const host = this.#attachedHost()
+    const firstId = topic.partitionDescriptors.length - added.length
+    const opened: Partition[] = []
+    try {
+      for (const [index, descriptor] of added.entries()) {
+        opened.push(host.addPartition(specOf(topic, descriptor, firstId + index)))
+      }
+    } catch (error) {
+      await this.#takeBack(topic, added.slice(0, opened.length), firstId)
+      throw error
+    }
+    topic.partitions = [...topic.partitions, ...opened]
+    this.#partitionCount += added.length
+  }
+
+  async #takeBack(topic: TopicEntry, opened: readonly PartitionDescriptor[], count: number): Promise<void> {
+    for (const { key } of opened) this.#attachedHost().removePartition(key)
+    const { streamId, id: topicId } = topic
+    if (this.#registry.streams.get(streamId)?.topics.get(topicId) === topic) {
+      const partitions = topic.partitionDescriptors.slice(0, count)
+      topic.partitionDescriptors = partitions
+      await this.#writeTopic(topic, { ...topic.descriptor(), partitions })
+      return
+    }
+    this.#takeOrphan(topicFolder(streamId, topicId))
+    await this.#settle(topicsFolder(streamId), { streamId, topicId }, [])
+  }
+
+  #removePartitions(removed: readonly PartitionDescriptor[]): number[] {
+    const host = this.#attachedHost()
+    for (const { key } of removed) host.removePartition(key)
+    this.#partitionCount -= removed.length
+    return removed.map(({ key }) => key)
+  }
+
+  async #writeTopic(topic: TopicEntry, descriptor: TopicDescriptor): Promise<void> {
+    const body = formatTopic(descriptor)
+    await this.#parts.files.write(topicFile(topic.streamId, topic.id), body)
+    this.#copy({ streamId: topic.streamId, topicId: topic.id }, body)
+  }
+
+  /** The file is the truth and durable already: a copy that cannot be written is made at the next open. */
+  #copy(place: DescriptorPlace, body: string): void {
+    this.#withoutFailing('copied', () => this.#parts.metadata.copies.put([{ ...place, body }]))
+  }
+
+  /** Makes a removal durable, then forgets its rows. */
+  async #settle(parent: string, place: DescriptorPlace | null, keys: readonly number[]): Promise<void> {
+    try {
+      await this.#parts.trash.settle([parent])
+    } finally {
+      // Also when the sync failed: memory has forgotten it already, and its id may be given again.
+      this.#withoutFailing('forgotten', () => this.#parts.metadata.forget(place === null ? [] : [place], keys))
+    }
+  }
+
+  #withoutFailing(step: string, work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      const { code, message } = toEdgeError(error)
+      const text = `a changed descriptor could not be ${step} in SQLite, the next start does it: ${message}`
+      this.#parts.report({ event: 'log.metadata.copy_failed', level: 'warn', text, fields: { error_code: code } })
+    }
+  }
+
+  // ---- checks --------------------------------------------------------------------------------------------------------
+
+  #attachedHost(): PartitionHost {
+    assert(this.#host !== null, 'the catalog is attached before it is changed')
+    return this.#host
+  }
+
+  #streamAt(streamId: number): StreamEntry {
+    const stream = this.#registry.streams.get(streamId)
+    if (stream === undefined) throw new EdgeError('EDGE_STREAM_NOT_FOUND', `stream ${streamId} does not exist`)
+    return stream
+  }
+
+  #topicAt(streamId: number, topicId: number): TopicEntry {
+    const topic = this.#streamAt(streamId).topics.get(topicId)
+    if (topic === undefined) throw new EdgeError('EDGE_TOPIC_NOT_FOUND', `topic ${streamId}/${topicId} does not exist`)
+    return topic
+  }
+
+  #topicOfKey(key: number): TopicEntry | undefined {
+    for (const topic of this.#registry.topics()) {
+      if (topic.partitionDescriptors.some((partition) => partition.key === key)) return topic
+    }
+    return undefined
+  }
+
+  #checkPartitionCount(count: number, min: number): void {
+    if (!Number.isInteger(count) || count < min || count > MAX_PARTITIONS_PER_REQUEST) throw tooManyPartitions(count)
+    const { maxPartitions } = this.#parts
+    if (this.#partitionCount + count <= maxPartitions) return
+    const text = `${this.#partitionCount} partitions exist and ${maxPartitions} are allowed, ${count} more were asked for`
+    throw new EdgeError('EDGE_TOO_MANY_PARTITIONS', text, { details: { present: this.#partitionCount, maxPartitions } })
+  }
+}
+
+function specOf(topic: TopicEntry, descriptor: PartitionDescriptor, partitionId: number): PartitionSpec {
+  return {
+    ...descriptor,
+    streamId: topic.streamId,
+    topicId: topic.id,
+    partitionId,
+    directory: partitionFolder(topic.streamId, topic.id, descriptor.key),
+    options: topic.options,
+  }
+}
+
+function checkName(kind: string, name: string): void {
+  if (!isNameValid(name)) throw new EdgeError('EDGE_NAME_INVALID', `a ${kind} name is 1..255 bytes of UTF-8`)
+}
+
+function nameTaken(code: 'EDGE_STREAM_NAME_TAKEN' | 'EDGE_TOPIC_NAME_TAKEN', kind: string, name: string): EdgeError {
+  return new EdgeError(code, `${kind} ${JSON.stringify(name)} exists already`, { details: { name } })
+}
+
+function tooManyPartitions(count: number): EdgeError {
+  const text = `a request is for 1..${MAX_PARTITIONS_PER_REQUEST} partitions, found ${count}`
+  return new EdgeError('EDGE_TOO_MANY_PARTITIONS', text, { details: { count } })
+}

@@ -1,0 +1,39 @@
+/**
+ * Where things lie in the data folder. Pure. Names that people give never become paths: folders are named by numbers.
+ *
+ *   store.json
+ *   streams/<stream id>/stream.json
+ *   streams/<stream id>/topics/<topic id>/topic.json
+ *   streams/<stream id>/topics/<topic id>/<key>/            segments of one partition incarnation
+ *   staging/<number>/                                       a stream or topic on its way in, nameless until renamed
+ *   trash/<number>/                                         a stream, topic or partition on its way out
+ *   quarantine/                                             what was damaged
+ */
+export const STORE_FILE = 'store.json'
+export const STREAM_FILE = 'stream.json'
+export const TOPIC_FILE = 'topic.json'
+export const STREAMS = 'streams'
+export const STAGING = 'staging'
+export const TRASH = 'trash'
+export const METADATA_FILE = 'metadata.sqlite'
+
+/** Ids and keys are u32. */
+const NUMBER_MAX = 2 ** 32 - 1
+
+export const streamFolder = (streamId: number): string => `${STREAMS}/${streamId}`
+export const streamFile = (streamId: number): string => `${streamFolder(streamId)}/${STREAM_FILE}`
+export const topicsFolder = (streamId: number): string => `${streamFolder(streamId)}/topics`
+export const topicFolder = (streamId: number, topicId: number): string => `${topicsFolder(streamId)}/${topicId}`
+export const topicFile = (streamId: number, topicId: number): string =>
+  `${topicFolder(streamId, topicId)}/${TOPIC_FILE}`
+
+export function partitionFolder(streamId: number, topicId: number, key: number): string {
+  return `${topicFolder(streamId, topicId)}/${key}`
+}
+
+/** @returns the number a folder is named by, or null for any other name (`007`, `1.tmp`, `lost+found`). */
+export function numberOf(name: string): number | null {
+  if (!/^(0|[1-9][0-9]{0,9})$/.test(name)) return null
+  const number = Number(name)
+  return number <= NUMBER_MAX ? number : null
+}

@@ -1,0 +1,108 @@
+import type { FileSystem } from './io/file-system.ts'
+
+export const QUARANTINE = 'quarantine'
+
+/** Days after which what was set aside is dropped: long enough to notice the finding and look at it. */
+export const DEFAULT_QUARANTINE_MAX_AGE_DAYS = 30
+/** Entries kept whatever their size: a store that is damaged again and again must not fill a folder. */
+const MAX_ENTRIES = 256
+
+const DAY_US = 86_400_000_000n
+/** `<time in µs, 16 digits>-<number>-<old path, / as ~>` */
+const ENTRY_NAME = /^([0-9]{16})-([0-9]+)-(.+)$/
+
+export interface QuarantineOptions {
+  readonly fileSystem: FileSystem
+  readonly maxBytes: number
+  readonly maxAgeDays?: number
+}
+
+export interface QuarantineEntry {
+  /** In the quarantine folder. */
+  readonly name: string
+  /** Where it lay, as far as the name tells. */
+  readonly origin: string
+  readonly setAsideAtUs: bigint
+  readonly sizeBytes: number
+}
+
+/**
+ * Damaged and unknown files are moved here instead of being deleted, so that somebody may rescue what a program cannot.
+ * The folder has a cap of its own and forgets the oldest first.
+ */
+export class Quarantine {
+  readonly #options: QuarantineOptions
+  #number = 0
+
+  constructor(options: QuarantineOptions) {
+    this.#options = options
+  }
+
+  /** Moves a file here. @returns its new path. @throws EDGE_IO. */
+  take(path: string, nowUs: bigint): string {
+    const { fileSystem } = this.#options
+    fileSystem.makeDirectory(QUARANTINE)
+    const target = `${QUARANTINE}/${this.#nameFor(path, nowUs)}`
+    fileSystem.rename(path, target)
+    return target
+  }
+
+  /** Keeps bytes that were cut off a file which itself goes on. */
+  keep(origin: string, bytesView: Uint8Array, nowUs: bigint): string {
+    const { fileSystem } = this.#options
+    fileSystem.makeDirectory(QUARANTINE)
+    const target = `${QUARANTINE}/${this.#nameFor(origin, nowUs)}`
+    const file = fileSystem.open(target, 'create')
+    try {
+      file.write(bytesView, 0)
+    } finally {
+      file.close()
+    }
+    return target
+  }
+
+  /** Oldest first. Files that came here otherwise are listed with time 0. */
+  list(): readonly QuarantineEntry[] {
+    return this.#options.fileSystem
+      .list(QUARANTINE)
+      .filter((entry) => !entry.isDirectory)
+      .map(({ name }) => this.#describe(name))
+      .sort((a, b) =>
+        a.setAsideAtUs < b.setAsideAtUs ? -1 : a.setAsideAtUs > b.setAsideAtUs ? 1 : a.name < b.name ? -1 : 1,
+      )
+  }
+
+  /** Drops what is too old, and the oldest while there is too much. @returns what was dropped. */
+  sweep(nowUs: bigint): readonly QuarantineEntry[] {
+    const entries = this.list()
+    const maxAgeUs = BigInt(this.#options.maxAgeDays ?? DEFAULT_QUARANTINE_MAX_AGE_DAYS) * DAY_US
+    let sizeBytes = entries.reduce((sum, entry) => sum + entry.sizeBytes, 0)
+    let count = entries.length
+    const dropped = entries.filter((entry) => {
+      const isOld = nowUs - entry.setAsideAtUs > maxAgeUs
+      if (!isOld && sizeBytes <= this.#options.maxBytes && count <= MAX_ENTRIES) return false
+      sizeBytes -= entry.sizeBytes
+      count--
+      return true
+    })
+    for (const { name } of dropped) this.#options.fileSystem.unlink(`${QUARANTINE}/${name}`)
+    return dropped
+  }
+
+  #nameFor(path: string, nowUs: bigint): string {
+    const taken = new Set(this.#options.fileSystem.list(QUARANTINE).map(({ name }) => name))
+    const time = String(nowUs < 0n ? 0n : nowUs).padStart(16, '0')
+    for (;;) {
+      const name = `${time}-${this.#number++}-${path.replaceAll('/', '~')}`
+      if (!taken.has(name)) return name
+    }
+  }
+
+  #describe(name: string): QuarantineEntry {
+    const file = this.#options.fileSystem.open(`${QUARANTINE}/${name}`, 'existing')
+    const sizeBytes = file.size()
+    file.close()
+    const [, time = '0', , origin = name] = ENTRY_NAME.exec(name) ?? []
+    return { name, origin: origin.replaceAll('~', '/'), setAsideAtUs: BigInt(time), sizeBytes }
+  }
+}
