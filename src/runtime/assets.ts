@@ -29,7 +29,7 @@ export function pageAssetNames(): string[] {
   const sea = process.getBuiltinModule('node:sea')
   if (sea.isSea()) return sea.getAssetKeys().filter((name) => name.startsWith(PAGE_PREFIX))
   return readdirSync(join(import.meta.dirname, PAGE_PREFIX), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
+    .filter((entry) => entry.isFile() && !entry.name.endsWith('.ts'))
     .map((entry) =>
       relative(import.meta.dirname, join(entry.parentPath, entry.name))
         .split(sep)

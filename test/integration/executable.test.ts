@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { ARCHITECTURES, type Architecture } from '../../scripts/executable/base-node.ts'
+import { buildExecutable, type Executable } from '../../scripts/executable/build.ts'
+import { startEdgeProcess } from '../support/edge-process.ts'
+
+/** Building copies and hashes 130 MB, twice; emulated, a start takes seconds. */
+const TIMEOUT_MS = 5 * 60_000
+/** Libraries of the other architecture, where Debian's cross packages put them. */
+const EMULATORS: Readonly<Record<Architecture, readonly [command: string, libraries: string]>> = {
+  arm64: ['qemu-aarch64-static', '/usr/aarch64-linux-gnu'],
+  x64: ['qemu-x86_64-static', '/usr/x86_64-linux-gnu'],
+}
+
+/** @returns the command that runs an executable of that architecture here, or why none does. */
+function runnerFor(architecture: Architecture): { command: readonly string[] } | { missing: string } {
+  if (architecture === process.arch) return { command: [] }
+  const [emulator, libraries] = EMULATORS[architecture]
+  if (spawnSync(emulator, ['--version']).error !== undefined) return { missing: `${emulator} is not installed` }
+  // The last of the libraries that are needed: it comes with none of the others.
+  if (!existsSync(join(libraries, 'lib/libatomic.so.1'))) return { missing: `${libraries} holds no libatomic.so.1` }
+  return { command: [emulator, '-L', libraries] }
+}
+
+function temporaryFolder(context: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'executable-'))
+  context.after(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** Another architecture's Node comes from the registry, which may be out of reach. */
+async function built(context: TestContext, architecture: Architecture): Promise<Executable | undefined> {
+  try {
+    return await buildExecutable({ architecture })
+  } catch (error) {
+    if (architecture === process.arch) throw error
+    if (!(error instanceof Error && /npm|Command failed/.test(error.message))) throw error
+    context.skip(`node-linux-${architecture} cannot be fetched: ${error.message.split('\n')[0]}`)
+    return undefined
+  }
+}
+
+async function selfTest(command: readonly string[], environment: NodeJS.ProcessEnv): Promise<string> {
+  const [program = '', ...parameters] = command
+  const child = spawn(program, [...parameters, 'self-test'], { env: { ...process.env, ...environment } })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
+  }
+  const [code] = await once(child, 'close')
+  assert.equal(code, 0, output)
+  return output
+}
+
+for (const architecture of ARCHITECTURES) {
+  const runner = runnerFor(architecture)
+  const skip = 'missing' in runner ? runner.missing : false
+  test(`the ${architecture} executable passes its self-test`, { timeout: TIMEOUT_MS, skip }, async (context) => {
+    const executable = await built(context, architecture)
+    if (executable === undefined || 'missing' in runner) return
+    const cache = temporaryFolder(context)
+    const output = await selfTest([...runner.command, executable.path], { CACHE_DIRECTORY: cache })
+    for (const check of ['sqlite write and read', 'append and poll', 'quic echo', 'http answer']) {
+      assert.match(output, new RegExp(`^ok +${check}: `, 'm'))
+    }
+    for (const name of ['better_sqlite3.node', 'web-transport.node']) {
+      assert.match(output, new RegExp(`^addon +${name} from ${cache}/addons/`, 'm'))
+    }
+  })
+}
+
+test('the executable works where nothing may be written but its temporary folder', {
+  timeout: TIMEOUT_MS,
+}, async (context) => {
+  const architecture = ARCHITECTURES.find((name) => name === process.arch) ?? 'x64'
+  const executable = await built(context, architecture)
+  if (executable === undefined) return
+  const output = await selfTest([executable.path], { CACHE_DIRECTORY: '', STATE_DIRECTORY: '' })
+  assert.match(output, /^addon +better_sqlite3\.node from memfd$/m)
+  assert.match(output, /^addon +web-transport\.node from memfd$/m)
+})
+
+test('the executable serves as the checkout does', { timeout: TIMEOUT_MS }, async (context) => {
+  const architecture = ARCHITECTURES.find((name) => name === process.arch) ?? 'x64'
+  const executable = await built(context, architecture)
+  if (executable === undefined) return
+  const dataPath = join(temporaryFolder(context), 'data')
+  await using edge = await startEdgeProcess({ dataPath, command: [executable.path] })
+  const response = await fetch(`http://${edge.http}/health/ready`)
+  assert.equal(response.status, 200)
+  assert.equal(await edge.stop(), 0)
+})
