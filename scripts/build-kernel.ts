@@ -1,5 +1,5 @@
 /**
- * Compiles `src/sdk/wire/kernel/kernel.as.ts` to WebAssembly and writes it as a text module beside it.
+ * Compiles `src/sdk/wire/kernel/kernel.as` to WebAssembly and writes it as a text module beside it.
  *
  *   node scripts/build-kernel.ts           writes kernel-wasm.ts
  *   node scripts/build-kernel.ts --check   fails when the written module is not what the source gives
@@ -12,23 +12,23 @@ const LINE_LENGTH = 100
 
 /** @returns the text of the module that the source compiles to; the same source always gives the same text. */
 export async function buildKernelModule(): Promise<string> {
-  const source = await readFile(new URL('kernel.as.ts', FOLDER), 'utf8')
+  const source = await readFile(new URL('kernel.as', FOLDER), 'utf8')
   let wasm = new Uint8Array()
   const flags = ['-O3', '--noAssert', '--runtime', 'stub', '--importMemory', '--enable', 'bulk-memory']
   const { error, stderr } = await asc.main(
-    ['kernel.as.ts', '--outFile', 'kernel.wasm', ...flags, '--memoryBase', '1024'],
+    ['kernel.ts', '--outFile', 'kernel.wasm', ...flags, '--memoryBase', '1024'],
     {
-      readFile: (name: string) => (name === 'kernel.as.ts' ? source : null),
+      readFile: (name: string) => (name === 'kernel.ts' ? source : null),
       writeFile: (name: string, contents: string | Uint8Array) => {
         if (name === 'kernel.wasm' && typeof contents !== 'string') wasm = new Uint8Array(contents)
       },
       listFiles: () => [],
     },
   )
-  if (error) throw new Error(`kernel.as.ts does not compile: ${stderr.toString()}`, { cause: error })
+  if (error) throw new Error(`kernel.as does not compile: ${stderr.toString()}`, { cause: error })
   const base64 = Buffer.from(wasm).toString('base64')
   const lines = base64.match(new RegExp(`.{1,${LINE_LENGTH}}`, 'g')) ?? []
-  return `/** Made by \`scripts/build-kernel.ts\` from \`kernel.as.ts\`; not to be edited. ${wasm.length} bytes of WebAssembly. */
+  return `/** Made by \`scripts/build-kernel.ts\` from \`kernel.as\`; not to be edited. ${wasm.length} bytes of WebAssembly. */
 export const KERNEL_WASM_BASE64 = [
 ${lines.map((line) => `  '${line}',`).join('\n')}
 ].join('')
@@ -40,7 +40,7 @@ if (import.meta.main) {
   const text = await buildKernelModule()
   if (process.argv.includes('--check')) {
     if (text !== (await readFile(target, 'utf8'))) {
-      console.error('kernel-wasm.ts is not what kernel.as.ts compiles to: run node scripts/build-kernel.ts')
+      console.error('kernel-wasm.ts is not what kernel.as compiles to: run node scripts/build-kernel.ts')
       process.exitCode = 1
     }
   } else {

@@ -78,7 +78,12 @@ export class Reader {
 
   /** A reader of the next `count` bytes alone. */
   sub(count: number): Reader {
-    const inner = new Reader(this.bytesView(count), this.subject)
+    return this.over(this.bytesView(count))
+  }
+
+  /** A reader of other bytes with the same subject: to try a second form. */
+  over(bytesView: Uint8Array): Reader {
+    const inner = new Reader(bytesView, this.subject)
     inner.field = this.field
     return inner
   }
