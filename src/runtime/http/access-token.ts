@@ -1,0 +1,87 @@
+/**
+ * Access tokens: JSON web tokens signed with HMAC-SHA-256 and nothing else. Our own, because one algorithm with one key is
+ * sixty lines, and a token that names another algorithm is refused before anything of it is believed.
+ *
+ * Clients of Iggy decode the payload and read `sub`, the user id as decimal text.
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { parseJson } from './json.ts'
+
+export interface AccessClaims {
+  /** Names this token among all: what a logout revokes. */
+  readonly tokenId: string
+  readonly userId: number
+  /** Seconds since the Unix epoch, as JSON web tokens count. */
+  readonly issuedAt: number
+  readonly expiresAt: number
+}
+
+export interface TokenRules {
+  readonly issuer: string
+  readonly audience: string
+  /** Seconds by which clocks may differ. */
+  readonly clockSkew: number
+}
+
+export type Verdict =
+  | { readonly type: 'valid'; readonly claims: AccessClaims }
+  | { readonly type: 'expired' }
+  | { readonly type: 'invalid' }
+
+/** A token of ours has about 330 characters; longer text is not looked at. */
+const MAX_TOKEN_LENGTH = 4096
+const INVALID: Verdict = { type: 'invalid' }
+const HEADER = encode({ typ: 'JWT', alg: 'HS256' })
+
+export function signAccessToken(claims: AccessClaims, rules: TokenRules, secret: string): string {
+  const payload = encode({
+    jti: claims.tokenId,
+    iss: rules.issuer,
+    aud: rules.audience,
+    sub: String(claims.userId),
+    iat: claims.issuedAt,
+    exp: claims.expiresAt,
+    nbf: claims.issuedAt,
+  })
+  const signed = `${HEADER}.${payload}`
+  return `${signed}.${signatureOf(signed, secret).toString('base64url')}`
+}
+
+/** @param nowSeconds since the Unix epoch. */
+export function verifyAccessToken(token: string, rules: TokenRules, secret: string, nowSeconds: number): Verdict {
+  if (token.length > MAX_TOKEN_LENGTH) return INVALID
+  const [header, payload, signature, ...more] = token.split('.')
+  if (header === undefined || payload === undefined || signature === undefined || more.length > 0) return INVALID
+  const given = Buffer.from(signature, 'base64url')
+  const expected = signatureOf(`${header}.${payload}`, secret)
+  // Text with characters outside the alphabet decodes to the same bytes: the text itself must be the canonical one.
+  const isGenuine = given.length === expected.length && timingSafeEqual(given, expected)
+  if (!isGenuine || given.toString('base64url') !== signature || decode(header)?.alg !== 'HS256') return INVALID
+  return judge(decode(payload) ?? {}, rules, nowSeconds)
+}
+
+function judge(claims: Readonly<Record<string, unknown>>, rules: TokenRules, nowSeconds: number): Verdict {
+  const { jti, iss, aud, sub, iat, exp, nbf } = claims
+  const audiences = Array.isArray(aud) ? aud : [aud]
+  const areForUs = iss === rules.issuer && audiences.includes(rules.audience)
+  if (!areForUs || typeof jti !== 'string' || typeof sub !== 'string' || !/^\d{1,10}$/.test(sub)) return INVALID
+  if (typeof exp !== 'number' || typeof iat !== 'number') return INVALID
+  if (typeof nbf === 'number' && nbf - rules.clockSkew > nowSeconds) return INVALID
+  if (exp + rules.clockSkew <= nowSeconds) return { type: 'expired' }
+  return { type: 'valid', claims: { tokenId: jti, userId: Number(sub), issuedAt: iat, expiresAt: exp } }
+}
+
+const signatureOf = (signed: string, secret: string): Buffer => createHmac('sha256', secret).update(signed).digest()
+
+function encode(value: Readonly<Record<string, unknown>>): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url')
+}
+
+function decode(part: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value = parseJson(Buffer.from(part, 'base64url').toString('utf8'))
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,161 @@
+/**
+ * Who asks: the `Authorization` header becomes a caller of the broker.
+ *
+ *   Bearer <JWT>                    an access token of ours, from a login
+ *   Bearer <personal access token>  as Iggy's newest server takes it; a JWT has dots, a personal access token never
+ *   Basic <base64 of user:password> our own extension, for the calls that guides show
+ *
+ * A logout revokes its token, over restarts (as Iggy 0.8 does); a refresh leaves the old token valid until it ends (as
+ * the newest server does), so that a client that lost the answer can ask again.
+ */
+import { createHmac, randomBytes, randomUUID } from 'node:crypto'
+import type { Clock } from '../../clock.ts'
+import { EdgeError } from '../../errors.ts'
+import type { Broker } from '../broker/api.ts'
+import { type AccessClaims, signAccessToken, type TokenRules, verifyAccessToken } from './access-token.ts'
+import { Revocations } from './revocations.ts'
+import type { HttpSettings } from './settings.ts'
+
+/** Small texts that survive a restart; the log's metadata store is one. */
+export interface SecretStore {
+  setting(name: string): string | undefined
+  setSetting(name: string, value: string): Promise<void>
+}
+
+export interface AccessToken {
+  readonly userId: number
+  readonly token: string
+  /** Seconds since the Unix epoch. */
+  readonly expiresAt: number
+}
+
+const SECRET_NAME = 'http.jwt_secret'
+const REVOKED_NAME = 'http.revoked_tokens'
+const SECRET_BYTES = 48
+/** Argon2 costs tens of milliseconds and megabytes: a password that was right is believed for a while. */
+const BASIC_MEMORY_US = 30_000_000
+const MAX_REMEMBERED_LOGINS = 64
+
+type Checks = Pick<Broker, 'authenticate' | 'authenticateToken'>
+
+export class Authentication {
+  private readonly broker: Checks
+  private readonly store: SecretStore
+  private readonly clock: Clock
+  private readonly settings: HttpSettings
+  private readonly secret: string
+  private readonly rules: TokenRules
+  private readonly revocations: Revocations
+  /** Keyed digest of the header -> user id and when it was checked. */
+  private readonly rememberedLogins = new Map<string, { readonly userId: number; readonly untilUs: number }>()
+
+  private constructor(broker: Checks, store: SecretStore, clock: Clock, settings: HttpSettings, secret: string) {
+    this.broker = broker
+    this.store = store
+    this.clock = clock
+    this.settings = settings
+    this.secret = secret
+    const { issuer, audience, clock_skew } = settings['http.jwt']
+    this.rules = { issuer, audience, clockSkew: clock_skew / 1000 }
+    this.revocations = Revocations.parse(store.setting(REVOKED_NAME), this.nowSeconds())
+  }
+
+  /** Takes the signing secret from the settings or the store; makes and keeps one when there is none. */
+  static async open(broker: Checks, store: SecretStore, clock: Clock, settings: HttpSettings): Promise<Authentication> {
+    let secret = settings['http.jwt'].secret === '' ? store.setting(SECRET_NAME) : settings['http.jwt'].secret
+    if (secret === undefined) {
+      secret = randomBytes(SECRET_BYTES).toString('base64url')
+      await store.setSetting(SECRET_NAME, secret)
+    }
+    return new Authentication(broker, store, clock, settings, secret)
+  }
+
+  /**
+   * @param header value of `Authorization`.
+   * @returns the user id.
+   * @throws {EdgeError} EDGE_TOKEN_MISSING without usable credentials, EDGE_UNAUTHENTICATED with wrong ones.
+   */
+  async userOf(header: string | undefined): Promise<number> {
+    if (header?.startsWith('Bearer ') && header.length > 'Bearer '.length) return this.userOfToken(header.slice(7))
+    if (header?.startsWith('Basic ') && this.settings.http.basic_authentication) return await this.userOfBasic(header)
+    throw new EdgeError('EDGE_TOKEN_MISSING', 'Access token is missing')
+  }
+
+  issue(userId: number): AccessToken {
+    const issuedAt = Math.floor(this.nowSeconds())
+    const expiresAt = issuedAt + Math.ceil(this.settings['http.jwt'].access_token_expiry / 1000)
+    const claims = { tokenId: randomUUID(), userId, issuedAt, expiresAt }
+    return { userId, token: signAccessToken(claims, this.rules, this.secret), expiresAt }
+  }
+
+  /** @throws {EdgeError} EDGE_UNAUTHENTICATED when `token` is no valid access token (any more). */
+  refresh(token: string): AccessToken {
+    const claims = this.claimsOf(token)
+    if (claims === undefined) throw unauthenticated()
+    return this.issue(claims.userId)
+  }
+
+  /** Ends the access token of a request for good; other credentials have nothing to end. */
+  async revoke(header: string | undefined): Promise<void> {
+    const claims = header?.startsWith('Bearer ') ? this.claimsOf(header.slice(7)) : undefined
+    if (claims === undefined) return
+    const nowSeconds = this.nowSeconds()
+    this.revocations.add(claims.tokenId, claims.expiresAt + this.rules.clockSkew, nowSeconds)
+    await this.store.setSetting(REVOKED_NAME, this.revocations.serialize())
+  }
+
+  /** A password or a user has changed: whoever sends a password is checked again. */
+  forgetLogins(): void {
+    this.rememberedLogins.clear()
+  }
+
+  private userOfToken(token: string): number {
+    const claims = this.claimsOf(token)
+    if (claims !== undefined) return claims.userId
+    if (token.includes('.')) throw unauthenticated()
+    try {
+      return this.broker.authenticateToken(token)
+    } catch (cause) {
+      // Which of unknown, expired and inactive it was is nobody's business.
+      throw unauthenticated(cause)
+    }
+  }
+
+  private claimsOf(token: string): AccessClaims | undefined {
+    const verdict = verifyAccessToken(token, this.rules, this.secret, this.nowSeconds())
+    return verdict.type === 'valid' && !this.revocations.has(verdict.claims.tokenId) ? verdict.claims : undefined
+  }
+
+  private async userOfBasic(header: string): Promise<number> {
+    const digest = createHmac('sha256', this.secret).update(header).digest('base64')
+    const known = this.rememberedLogins.get(digest)
+    if (known !== undefined && known.untilUs > this.clock.monotonicUs()) return known.userId
+    const [username, password] = splitCredentials(header.slice('Basic '.length))
+    let userId: number
+    try {
+      userId = await this.broker.authenticate(username, password)
+    } catch (cause) {
+      throw unauthenticated(cause)
+    }
+    this.rememberedLogins.delete(digest)
+    this.rememberedLogins.set(digest, { userId, untilUs: this.clock.monotonicUs() + BASIC_MEMORY_US })
+    const [oldest] = this.rememberedLogins.keys()
+    if (this.rememberedLogins.size > MAX_REMEMBERED_LOGINS && oldest !== undefined) this.rememberedLogins.delete(oldest)
+    return userId
+  }
+
+  private nowSeconds(): number {
+    return Number(this.clock.wallUs() / 1000n) / 1000
+  }
+}
+
+function splitCredentials(encoded: string): [username: string, password: string] {
+  const text = Buffer.from(encoded, 'base64').toString('utf8')
+  const colon = text.indexOf(':')
+  if (colon < 0) throw unauthenticated()
+  return [text.slice(0, colon), text.slice(colon + 1)]
+}
+
+function unauthenticated(cause?: unknown): EdgeError {
+  return new EdgeError('EDGE_UNAUTHENTICATED', 'Unauthenticated', { cause })
+}

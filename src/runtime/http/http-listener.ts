@@ -1,0 +1,134 @@
+/**
+ * The HTTP listener: `node:http` (or `node:https`) with bounds on connections, heads, bodies and time. It owns sockets
+ * and timers, and knows no route.
+ */
+import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
+import type { AddressInfo, Socket } from 'node:net'
+import { EdgeError, toEdgeError } from '../../errors.ts'
+import type { Logger } from '../../logger.ts'
+import { parseAddress } from '../config/value.ts'
+import type { HttpSettings } from './settings.ts'
+import { type CertificateFiles, type WatchedCertificate, watchCertificate } from './tls-certificate.ts'
+
+export interface HttpListener {
+  readonly host: string
+  readonly port: number
+  readonly connectionCount: number
+  /** Accepting, or why no longer. */
+  readonly failure: EdgeError | null
+  /** Stops accepting, lets running requests end, cuts what is left after `graceMs`. Idempotent. */
+  close(graceMs?: number): Promise<void>
+}
+
+const MAX_HEAD_BYTES = 16 * 1024
+const MAX_HEADERS = 100
+/** How often timeouts of heads and requests are looked at. */
+const TIMEOUT_CHECK_MS = 1000
+const CLOSE_GRACE_MS = 3000
+/** What a peer gets whose bytes are no HTTP: nothing of its input comes back. */
+const BAD_REQUESTS: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: 'HTTP/1.1 431 Request Header Fields Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: 'HTTP/1.1 408 Request Timeout',
+}
+
+/** @throws {EdgeError} EDGE_ADDRESS_IN_USE, EDGE_CONFIG_INVALID when the certificate cannot be used, EDGE_IO. */
+export async function listenHttp(
+  settings: HttpSettings,
+  onRequest: RequestListener,
+  logger: Logger,
+): Promise<HttpListener> {
+  const { http, 'http.tls': tls } = settings
+  const options = {
+    maxHeaderSize: MAX_HEAD_BYTES,
+    headersTimeout: http.header_timeout,
+    requestTimeout: Math.max(http.request_timeout, http.header_timeout),
+    keepAliveTimeout: http.idle_timeout,
+    connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+    noDelay: true,
+  }
+  const files: CertificateFiles | null = tls.enabled ? { certPath: tls.cert_file, keyPath: tls.key_file } : null
+  const certificate = files === null ? null : await watchCertificate(files, logger)
+  const server = certificate === null ? createServer(options, onRequest) : createSecure(certificate)
+  server.maxConnections = http.max_connections
+  server.maxHeadersCount = MAX_HEADERS
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuse(error, socket))
+  server.on('drop', () => logger.warn('http.connection.refused', { max_connections: http.max_connections }))
+  const { host, port } = await bind(server, http.address)
+  return new Listener(server, host, port, () => certificate?.close(), logger)
+
+  function createSecure(watched: WatchedCertificate): TlsServer {
+    const secure = createTlsServer({ ...options, ...watched.current }, onRequest)
+    watched.onChanged((pems) => secure.setSecureContext(pems))
+    return secure
+  }
+}
+
+class Listener implements HttpListener {
+  readonly host: string
+  readonly port: number
+  failure: EdgeError | null = null
+  private readonly server: Server | TlsServer
+  private readonly onClosed: () => void
+  private closing: Promise<void> | null = null
+
+  constructor(server: Server | TlsServer, host: string, port: number, onClosed: () => void, logger: Logger) {
+    this.server = server
+    this.host = host
+    this.port = port
+    this.onClosed = onClosed
+    server.on('error', (cause) => {
+      this.failure = toEdgeError(cause)
+      logger.error('http.listener.failed', { reason: cause.message })
+    })
+    this.countConnections()
+  }
+
+  connectionCount = 0
+
+  close(graceMs = CLOSE_GRACE_MS): Promise<void> {
+    this.closing ??= new Promise((resolve) => {
+      const cut = setTimeout(() => this.server.closeAllConnections(), graceMs)
+      this.server.close(() => {
+        clearTimeout(cut)
+        resolve()
+      })
+      this.server.closeIdleConnections()
+      this.onClosed()
+    })
+    return this.closing
+  }
+
+  private countConnections(): void {
+    this.server.on('connection', (socket: Socket) => {
+      this.connectionCount++
+      socket.once('close', () => this.connectionCount--)
+    })
+  }
+}
+
+function bind(server: Server | TlsServer, address: string): Promise<{ host: string; port: number }> {
+  const parsed = parseAddress(address)
+  if (parsed === null) throw new EdgeError('EDGE_CONFIG_INVALID', `http.address: found ${address}, expected host:port`)
+  return new Promise((resolve, reject) => {
+    const failed = (cause: NodeJS.ErrnoException): void => {
+      const code = cause.code === 'EADDRINUSE' ? 'EDGE_ADDRESS_IN_USE' : 'EDGE_IO'
+      reject(new EdgeError(code, `http.address ${address}: ${cause.message}`, { cause }))
+    }
+    server.once('error', failed)
+    server.listen(parsed.port, parsed.host, () => {
+      server.off('error', failed)
+      const bound = server.address() as AddressInfo
+      resolve({ host: bound.address, port: bound.port })
+    })
+  })
+}
+
+function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const statusLine = BAD_REQUESTS[error.code ?? ''] ?? 'HTTP/1.1 400 Bad Request'
+  socket.end(`${statusLine}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`, () => socket.destroy())
+}

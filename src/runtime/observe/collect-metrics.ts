@@ -1,0 +1,88 @@
+/** Takes the values of all metrics from where they are kept, at the moment of a scrape. Pure. */
+import type { Catalog, LogFinding, LogStats, Topic } from '../../log/index.ts'
+import type { Health } from './health.ts'
+import type { Sample } from './metrics.ts'
+import type { SyncRouteStatus } from './overview.ts'
+
+export interface MetricSources {
+  readonly startedAtUs: bigint
+  readonly catalog: Pick<Catalog, 'streams'>
+  userCount(): number
+  clientCount(): number
+  httpRequestCount(): number
+  httpConnectionCount(): number
+  residentBytes(): number
+  /** Longest delay since the last call, µs. */
+  takeLoopDelayUs(): number
+  logStats(): LogStats
+  isWritable(): boolean
+  findings(): readonly LogFinding[]
+  sync(): readonly SyncRouteStatus[]
+  health(): Health
+}
+
+export function collectMetrics(sources: MetricSources): readonly Sample[] {
+  return [...collectIggy(sources), ...collectProcess(sources), ...collectLog(sources), ...collectSync(sources.sync())]
+}
+
+function collectIggy(sources: MetricSources): readonly Sample[] {
+  const streams = [...sources.catalog.streams.values()]
+  const topics = streams.flatMap((stream) => [...stream.topics.values()])
+  const partitions = topics.flatMap((topic: Topic) => topic.partitions)
+  return [
+    { metric: 'httpRequests', value: sources.httpRequestCount() },
+    { metric: 'streams', value: streams.length },
+    { metric: 'topics', value: topics.length },
+    { metric: 'partitions', value: partitions.length },
+    { metric: 'segments', value: sources.logStats().segmentCount },
+    { metric: 'messages', value: partitions.reduce((total, { messageCount }) => total + messageCount, 0) },
+    { metric: 'users', value: sources.userCount() },
+    { metric: 'clients', value: sources.clientCount() },
+  ]
+}
+
+function collectProcess(sources: MetricSources): readonly Sample[] {
+  const { status, checks } = sources.health()
+  const enabled = checks.filter(({ state }) => state !== 'off')
+  return [
+    { metric: 'startTime', value: Number(sources.startedAtUs) / 1e6 },
+    { metric: 'residentMemory', value: sources.residentBytes() },
+    { metric: 'loopDelay', value: sources.takeLoopDelayUs() / 1e6 },
+    { metric: 'isReady', value: status === 'not-ready' ? 0 : 1 },
+    ...enabled.map(({ name, state }): Sample => ({ metric: 'checkOk', value: state === 'ok' ? 1 : 0, labels: [name] })),
+    { metric: 'httpConnections', value: sources.httpConnectionCount() },
+  ]
+}
+
+function collectLog(sources: MetricSources): readonly Sample[] {
+  const stats = sources.logStats()
+  const findings = sources.findings()
+  const countOf = (level: LogFinding['level']): number => findings.filter((finding) => finding.level === level).length
+  return [
+    { metric: 'appendedMessages', value: stats.appendedMessages },
+    { metric: 'appendedBytes', value: stats.appendedRecordBytes },
+    { metric: 'writtenBytes', value: stats.writtenBytes },
+    { metric: 'syncs', value: stats.syncCount },
+    { metric: 'failedSyncs', value: stats.syncFailedCount },
+    { metric: 'lastSync', value: stats.lastSyncUs / 1e6 },
+    { metric: 'droppedMessages', value: stats.droppedMessages },
+    { metric: 'journalUsed', value: stats.journalUsedBytes },
+    { metric: 'diskUsed', value: stats.diskUsedBytes },
+    { metric: 'diskBudget', value: stats.diskBudgetBytes },
+    { metric: 'diskFree', value: stats.diskFreeBytes },
+    { metric: 'flashBudget', value: stats.flashBudgetPerDayBytes },
+    { metric: 'flashLeft', value: stats.flashBudgetLeftBytes },
+    { metric: 'isWritable', value: sources.isWritable() ? 1 : 0 },
+    { metric: 'findings', value: countOf('error'), labels: ['error'] },
+    { metric: 'findings', value: countOf('warn'), labels: ['warn'] },
+  ]
+}
+
+function collectSync(routes: readonly SyncRouteStatus[]): readonly Sample[] {
+  return routes.flatMap(({ route, state, lagMessages, confirmedMessages, failureCount }): Sample[] => [
+    { metric: 'syncConnected', value: state === 'connected' ? 1 : 0, labels: [route] },
+    { metric: 'syncLag', value: lagMessages, labels: [route] },
+    { metric: 'syncConfirmed', value: confirmedMessages, labels: [route] },
+    { metric: 'syncFailures', value: failureCount, labels: [route] },
+  ])
+}

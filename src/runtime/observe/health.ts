@@ -1,0 +1,159 @@
+/**
+ * Whether the runtime does its work: decides from what each part says of itself and from whether it gets on. Pure.
+ *
+ * A part that says "running" is not believed alone: while work waits for it, its progress number must move. When it has
+ * not moved for `patienceUs`, the part is stalled, whatever it says. Every state other than good names a cause and what
+ * an operator can do.
+ *
+ * Relies on: `observe` being called every few seconds with monotonic time. Never: asks anybody anything.
+ */
+
+export type CheckKind = 'listener' | 'log' | 'sync' | 'process'
+
+export interface PartReport {
+  /** Unique: `listener tcp`, `log`, `sync central`. */
+  readonly name: string
+  readonly kind: CheckKind
+  /** What the part says of itself. */
+  readonly state: 'off' | 'starting' | 'running' | 'failed'
+  /** Why it failed or is starting for so long; empty when there is nothing to say. */
+  readonly cause: string
+  /** Units of work that wait for it now: queued appends, unconfirmed messages, a probe without an answer. */
+  readonly waiting: number
+  /** Grows with each unit of work done, and never falls while the part lives. */
+  readonly progress: number
+  /** The runtime does not count as ready without it. */
+  readonly isEssential: boolean
+}
+
+export type CheckState = 'off' | 'ok' | 'starting' | 'stalled' | 'failed'
+
+export interface Check {
+  readonly name: string
+  readonly kind: CheckKind
+  readonly state: CheckState
+  readonly cause: string
+  readonly action: string
+  readonly isEssential: boolean
+  /** How long it has been in this state, µs. */
+  readonly forUs: number
+}
+
+export interface Health {
+  /** `degraded`: ready, but something that is not essential does not work. */
+  readonly status: 'ready' | 'degraded' | 'not-ready'
+  readonly checks: readonly Check[]
+}
+
+export interface HealthLimits {
+  /** Waiting work must get on within this time. */
+  readonly patienceUs: Readonly<Record<CheckKind, number>>
+}
+
+const SECOND_US = 1_000_000
+/** All below the minute within which a state must be named. */
+export const HEALTH_LIMITS: HealthLimits = {
+  patienceUs: { listener: 15 * SECOND_US, log: 20 * SECOND_US, sync: 45 * SECOND_US, process: 15 * SECOND_US },
+}
+
+/** What an operator can do, by kind and state. */
+const ACTIONS: Readonly<Record<CheckKind, Readonly<Record<'starting' | 'stalled' | 'failed', string>>>> = {
+  listener: {
+    starting: 'Wait; if it stays so, look for the last line of the log.',
+    stalled: 'The listener takes no new connections: restart the service and keep its log.',
+    failed: 'Free the address or change it in the configuration, then restart the service.',
+  },
+  log: {
+    starting: 'Wait: the data folder is being checked.',
+    stalled: 'The disk does not finish writes: look at it with dmesg, and at free space.',
+    failed: 'The disk refuses writes: free space or replace it. Nothing that was acknowledged is lost.',
+  },
+  sync: {
+    starting: 'Wait for the first connection.',
+    stalled: 'The upstream confirms nothing: check its address, its user and its health. Data is kept here meanwhile.',
+    failed: 'Check address, user and network of the upstream. Data is kept here meanwhile.',
+  },
+  process: {
+    starting: 'Wait.',
+    stalled: 'The machine or the process is overloaded: look for other processes and at the CPU temperature.',
+    failed: 'Restart the service and keep its log.',
+  },
+}
+
+interface Memory {
+  progress: number
+  /** When progress last moved, or when work last began to wait. */
+  movedUs: number
+  state: CheckState
+  sinceUs: number
+}
+
+export class HealthWatch {
+  private readonly limits: HealthLimits
+  private readonly memories = new Map<string, Memory>()
+  private latest: Health = { status: 'not-ready', checks: [] }
+
+  constructor(limits: HealthLimits = HEALTH_LIMITS) {
+    this.limits = limits
+  }
+
+  get health(): Health {
+    return this.latest
+  }
+
+  /** @param nowUs monotonic. Parts that are no longer reported are forgotten. */
+  observe(reports: readonly PartReport[], nowUs: number): Health {
+    const names = new Set(reports.map(({ name }) => name))
+    for (const name of this.memories.keys()) if (!names.has(name)) this.memories.delete(name)
+    const checks = reports.map((report) => this.check(report, nowUs))
+    this.latest = { status: statusOf(checks), checks }
+    return this.latest
+  }
+
+  private check(report: PartReport, nowUs: number): Check {
+    const memory = this.remember(report, nowUs)
+    const idleUs = nowUs - memory.movedUs
+    const isStalled = report.state === 'running' && idleUs > this.limits.patienceUs[report.kind]
+    const state: CheckState = report.state === 'running' ? (isStalled ? 'stalled' : 'ok') : report.state
+    if (state !== memory.state) {
+      memory.state = state
+      memory.sinceUs = nowUs
+    }
+    const isGood = state === 'ok' || state === 'off'
+    return {
+      name: report.name,
+      kind: report.kind,
+      state,
+      cause: isStalled ? stallCause(report, idleUs) : report.cause,
+      action: isGood ? '' : ACTIONS[report.kind][state],
+      isEssential: report.isEssential,
+      forUs: nowUs - memory.sinceUs,
+    }
+  }
+
+  private remember(report: PartReport, nowUs: number): Memory {
+    let memory = this.memories.get(report.name)
+    if (memory === undefined) {
+      memory = { progress: report.progress, movedUs: nowUs, state: 'off', sinceUs: nowUs }
+      this.memories.set(report.name, memory)
+    }
+    // Without waiting work there is nothing to get on with: the clock starts when work begins to wait.
+    if (report.progress !== memory.progress || report.waiting === 0) {
+      memory.progress = report.progress
+      memory.movedUs = nowUs
+    }
+    return memory
+  }
+}
+
+function stallCause(report: PartReport, idleUs: number): string {
+  const seconds = Math.floor(idleUs / SECOND_US)
+  const said = report.cause === '' ? '' : ` (${report.cause})`
+  return `${report.waiting} waiting and no progress for ${seconds} s${said}`
+}
+
+function statusOf(checks: readonly Check[]): Health['status'] {
+  const bad = checks.filter(({ state }) => state !== 'ok' && state !== 'off')
+  if (bad.some(({ isEssential }) => isEssential)) return 'not-ready'
+  return bad.length > 0 ? 'degraded' : 'ready'
+}

@@ -1,0 +1,112 @@
+/**
+ * All metrics, each declared once: name, type and one sentence. Values are asked for when somebody scrapes; nothing is
+ * counted twice. Pure.
+ *
+ * Names without a prefix are those of Iggy's server, so that its dashboards work; our own begin with `edge_`. The text is
+ * OpenMetrics: a counter's samples end in `_total`, the text ends in `# EOF`. Written by us: the library that others take
+ * holds megabytes to print what fits a page.
+ */
+
+export type MetricType = 'counter' | 'gauge'
+
+export interface Metric {
+  readonly name: string
+  readonly type: MetricType
+  readonly help: string
+  readonly unit?: 'bytes' | 'seconds' | 'messages'
+  readonly labels: readonly string[]
+}
+
+export const METRICS = {
+  httpRequests: counter('http_requests', 'HTTP requests answered.'),
+  streams: gauge('streams', 'Streams there are.'),
+  topics: gauge('topics', 'Topics there are.'),
+  partitions: gauge('partitions', 'Partitions there are.'),
+  segments: gauge('segments', 'Segment files there are.'),
+  messages: gauge('messages', 'Messages kept.'),
+  users: gauge('users', 'Users there are.'),
+  clients: gauge('clients', 'Connected clients of the binary protocol.'),
+
+  startTime: gauge('edge_start_time_seconds', 'When the process started, since the Unix epoch.', 'seconds'),
+  residentMemory: gauge(
+    'edge_process_resident_memory_bytes',
+    'Memory the process holds, shared pages included.',
+    'bytes',
+  ),
+  loopDelay: gauge('edge_event_loop_delay_seconds', 'Longest wait of the event loop since the last scrape.', 'seconds'),
+  isReady: gauge('edge_ready', '1 when every enabled listener accepts and the log takes messages.'),
+  checkOk: gauge('edge_check_ok', '1 when a part of the runtime works and makes progress.', undefined, ['check']),
+  httpConnections: gauge('edge_http_connections', 'Open HTTP connections.'),
+
+  appendedMessages: counter('edge_log_appended_messages', 'Messages appended since the start.', 'messages'),
+  appendedBytes: counter('edge_log_append_bytes', 'Record bytes appended since the start.', 'bytes'),
+  writtenBytes: counter('edge_log_written_bytes', 'Bytes written to the device, syncs included.', 'bytes'),
+  syncs: counter('edge_log_syncs', 'Syncs of journal and segments.'),
+  failedSyncs: counter('edge_log_failed_syncs', 'Syncs that the disk refused.'),
+  lastSync: gauge('edge_log_last_sync_seconds', 'How long the last sync took.', 'seconds'),
+  droppedMessages: counter('edge_log_dropped_messages', 'Messages given up by an overflow policy.', 'messages'),
+  journalUsed: gauge('edge_log_journal_used_bytes', 'Journal bytes that are not in segments yet.', 'bytes'),
+  diskUsed: gauge('edge_disk_used_bytes', 'Bytes of segments, journal and database.', 'bytes'),
+  diskBudget: gauge('edge_disk_budget_bytes', 'Bytes the log may use.', 'bytes'),
+  diskFree: gauge('edge_disk_free_bytes', "Bytes free on the data folder's disk.", 'bytes'),
+  flashBudget: gauge(
+    'edge_flash_budget_per_day_bytes',
+    'Bytes that may be written to the device a day; 0 is no limit.',
+    'bytes',
+  ),
+  flashLeft: gauge('edge_flash_budget_left_bytes', 'Bytes that may be written at once.', 'bytes'),
+  isWritable: gauge('edge_log_writable', '1 while the disk takes writes.'),
+  findings: gauge('edge_findings', 'Problems of the data folder that were found and reported.', undefined, ['level']),
+
+  syncConnected: gauge('edge_sync_connected', '1 while a route is connected to its upstream.', undefined, ['route']),
+  syncLag: gauge('edge_sync_lag_messages', 'Durable messages the upstream has not confirmed.', 'messages', ['route']),
+  syncConfirmed: counter('edge_sync_confirmed_messages', 'Messages the upstream confirmed.', 'messages', ['route']),
+  syncFailures: counter('edge_sync_failures', 'Attempts that failed.', undefined, ['route']),
+} as const satisfies Record<string, Metric>
+
+export type MetricName = keyof typeof METRICS
+
+export interface Sample {
+  readonly metric: MetricName
+  readonly value: number
+  /** As many as the metric has labels, in their order. */
+  readonly labels?: readonly string[]
+}
+
+/** The exposition text. Metrics without a sample are left out; samples keep their order within a metric. */
+export function formatMetrics(samples: readonly Sample[]): string {
+  const lines: string[] = []
+  for (const [key, metric] of Object.entries<Metric>(METRICS)) {
+    const own = samples.filter((sample) => sample.metric === key)
+    if (own.length === 0) continue
+    lines.push(`# HELP ${metric.name} ${metric.help}`, `# TYPE ${metric.name} ${metric.type}`)
+    // A unit must be the last word of the name: only then is it named.
+    if (metric.unit !== undefined && metric.name.endsWith(`_${metric.unit}`))
+      lines.push(`# UNIT ${metric.name} ${metric.unit}`)
+    for (const sample of own) lines.push(formatSample(metric, sample))
+  }
+  return `${lines.join('\n')}\n# EOF\n`
+}
+
+function formatSample(metric: Metric, sample: Sample): string {
+  const name = metric.type === 'counter' ? `${metric.name}_total` : metric.name
+  const labels = metric.labels.map((label, index) => `${label}="${escapeLabel(sample.labels?.[index] ?? '')}"`)
+  return `${labels.length === 0 ? name : `${name}{${labels.join(',')}}`} ${formatValue(sample.value)}`
+}
+
+const escapeLabel = (text: string): string =>
+  text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
+
+function formatValue(value: number): string {
+  if (Number.isNaN(value)) return 'NaN'
+  if (Number.isFinite(value)) return String(value)
+  return value > 0 ? '+Inf' : '-Inf'
+}
+
+function counter(name: string, help: string, unit?: Metric['unit'], labels: readonly string[] = []): Metric {
+  return { name, type: 'counter', help, labels, ...(unit === undefined ? {} : { unit }) }
+}
+
+function gauge(name: string, help: string, unit?: Metric['unit'], labels: readonly string[] = []): Metric {
+  return { name, type: 'gauge', help, labels, ...(unit === undefined ? {} : { unit }) }
+}

@@ -1,0 +1,214 @@
+/**
+ * What the inspection page shows, as JSON: topics with their offsets and lags, upstreams, disk and flash, findings. Fed
+ * through ports; counts only, rates are made by whoever asks twice. Pure.
+ */
+import type { Catalog, LogFinding, LogStats, MetadataStore, Partition, Topic } from '../../log/index.ts'
+import { findingAdvice } from './finding-advice.ts'
+import type { Health } from './health.ts'
+
+/** One route of sync as sync itself tells it. */
+export interface SyncRouteStatus {
+  /** As its cursors are stored. */
+  readonly route: string
+  readonly upstream: string
+  /** Without user and password. */
+  readonly address: string
+  readonly state: 'connected' | 'connecting' | 'waiting' | 'stopped'
+  /** Why it is not connected; empty when it is. */
+  readonly cause: string
+  /** Durable messages not confirmed yet, over all partitions. */
+  readonly lagMessages: number
+  readonly confirmedMessages: number
+  readonly failureCount: number
+  /** Wall clock, µs; null while connected. */
+  readonly nextTryAtUs: bigint | null
+  /** Wall clock, µs; null before the first one. */
+  readonly lastConfirmedAtUs: bigint | null
+}
+
+export interface ListenerStatus {
+  readonly name: string
+  readonly isEnabled: boolean
+  readonly address: string
+}
+
+export interface OverviewSources {
+  readonly version: string
+  readonly startedAtUs: bigint
+  readonly catalog: Pick<Catalog, 'streams'>
+  readonly metadata: Pick<MetadataStore, 'groupsOf' | 'offset' | 'cursorsOf'>
+  logStats(): LogStats
+  findings(): readonly LogFinding[]
+  isWritable(): boolean
+  listeners(): readonly ListenerStatus[]
+  sync(): readonly SyncRouteStatus[]
+  health(): Health
+}
+
+/** A topic the caller may see, with the name of its stream. */
+export interface VisibleTopic {
+  readonly streamName: string
+  readonly topic: Topic
+}
+
+/** More topics or partitions than a page can show are counted, not listed. */
+export const MAX_LISTED_TOPICS = 200
+const MAX_LISTED_PARTITIONS = 64
+const MAX_LISTED_GROUPS = 16
+const MAX_LISTED_FINDINGS = 50
+
+export type Overview = ReturnType<typeof viewOverview>
+
+export function viewOverview(sources: OverviewSources, topics: readonly VisibleTopic[], nowUs: bigint) {
+  const stats = sources.logStats()
+  return {
+    now_us: nowUs,
+    version: sources.version,
+    uptime_us: nowUs - sources.startedAtUs,
+    health: viewHealth(sources.health()),
+    listeners: sources
+      .listeners()
+      .filter(({ isEnabled }) => isEnabled)
+      .map(({ name, address }) => ({ name, address })),
+    totals: {
+      streams: sources.catalog.streams.size,
+      topics: topics.length,
+      appended_messages: stats.appendedMessages,
+      appended_bytes: stats.appendedRecordBytes,
+      dropped_messages: stats.droppedMessages,
+    },
+    topics: topics.slice(0, MAX_LISTED_TOPICS).map((visible) => viewTopic(sources.metadata, visible)),
+    topics_not_listed: Math.max(0, topics.length - MAX_LISTED_TOPICS),
+    sync: sources.sync().map(viewRoute),
+    disk: viewDisk(stats, sources.isWritable()),
+    findings: sources.findings().slice(-MAX_LISTED_FINDINGS).reverse().map(viewFinding),
+  }
+}
+
+export function viewHealth(health: Health) {
+  return {
+    status: health.status,
+    checks: health.checks.map(({ name, state, cause, action, forUs }) => ({
+      name,
+      state,
+      cause,
+      action,
+      for_seconds: Math.floor(forUs / 1_000_000),
+    })),
+  }
+}
+
+function viewTopic(metadata: OverviewSources['metadata'], { streamName, topic }: VisibleTopic) {
+  const { partitions, options } = topic
+  const listed = partitions.slice(0, MAX_LISTED_PARTITIONS)
+  return {
+    stream_id: topic.streamId,
+    stream: streamName,
+    topic_id: topic.id,
+    topic: topic.name,
+    promise: options.durability,
+    overflow: options.overflow,
+    message_expiry_us: options.messageExpiryUs,
+    max_size_bytes: options.maxSizeBytes,
+    messages: sum(partitions, (partition) => partition.messageCount),
+    size_bytes: sum(partitions, (partition) => partition.sizeBytes),
+    /** Grows by one with each message ever appended: what rates are made of. */
+    appended: partitions.reduce((total, partition) => total + partition.nextOffset, 0n),
+    partitions_count: partitions.length,
+    partitions: listed.map((partition) => viewPartition(metadata, partition)),
+    groups: viewGroups(metadata, topic),
+    sync_lag: partitions.reduce(
+      (worst, partition) => {
+        const lag = syncLag(metadata, partition)
+        return lag === null ? worst : (worst ?? 0n) + lag
+      },
+      null as bigint | null,
+    ),
+  }
+}
+
+function viewPartition(metadata: OverviewSources['metadata'], partition: Partition) {
+  return {
+    id: partition.partitionId,
+    first_offset: partition.logStartOffset,
+    next_offset: partition.nextOffset,
+    durable_end: partition.durableEnd,
+    messages: partition.messageCount,
+    size_bytes: partition.sizeBytes,
+    holes: partition.holes.map(({ from, end, reason }) => ({ from, end, reason })),
+    sync_lag: syncLag(metadata, partition),
+  }
+}
+
+/** Messages of the furthest behind route that are durable here and not confirmed there; null when none forwards. */
+function syncLag(metadata: OverviewSources['metadata'], partition: Partition): bigint | null {
+  let worst: bigint | null = null
+  for (const { row } of metadata.cursorsOf(partition.key)) {
+    const behind = lagOf(partition.durableEnd, row.confirmedOffset, partition.logStartOffset)
+    if (worst === null || behind > worst) worst = behind
+  }
+  return worst
+}
+
+function viewGroups(metadata: OverviewSources['metadata'], topic: Topic) {
+  const groups = metadata.groupsOf(topic.streamId, topic.id).slice(0, MAX_LISTED_GROUPS)
+  return groups.map(({ id, name }) => ({
+    name,
+    lag: topic.partitions.reduce((total, partition) => {
+      const stored = metadata.offset(partition.key, 'group', id)
+      return total + lagOf(partition.visibleEnd, stored ?? partition.logStartOffset - 1n, partition.logStartOffset)
+    }, 0n),
+  }))
+}
+
+/** @returns kept messages after `doneOffset` and before `end`. */
+function lagOf(end: bigint, doneOffset: bigint, startOffset: bigint): bigint {
+  const from = doneOffset + 1n > startOffset ? doneOffset + 1n : startOffset
+  return end > from ? end - from : 0n
+}
+
+function viewRoute(route: SyncRouteStatus) {
+  return {
+    route: route.route,
+    upstream: route.upstream,
+    address: route.address,
+    state: route.state,
+    cause: route.cause,
+    lag_messages: route.lagMessages,
+    confirmed_messages: route.confirmedMessages,
+    failures: route.failureCount,
+    next_try_at_us: route.nextTryAtUs,
+    last_confirmed_at_us: route.lastConfirmedAtUs,
+  }
+}
+
+function viewDisk(stats: LogStats, isWritable: boolean) {
+  return {
+    is_writable: isWritable,
+    used_bytes: stats.diskUsedBytes,
+    budget_bytes: stats.diskBudgetBytes,
+    free_bytes: stats.diskFreeBytes,
+    total_bytes: stats.diskTotalBytes,
+    written_bytes: stats.writtenBytes,
+    appended_bytes: stats.appendedRecordBytes,
+    syncs: stats.syncCount,
+    failed_syncs: stats.syncFailedCount,
+    last_sync_us: stats.lastSyncUs,
+    flash_budget_per_day_bytes: stats.flashBudgetPerDayBytes,
+    flash_budget_left_bytes: stats.flashBudgetLeftBytes,
+  }
+}
+
+function viewFinding(finding: LogFinding) {
+  return {
+    at_us: finding.atUs,
+    level: finding.level,
+    event: finding.event,
+    text: finding.text,
+    action: findingAdvice(finding),
+  }
+}
+
+function sum<T>(items: readonly T[], amountOf: (item: T) => number): number {
+  return items.reduce((total, item) => total + amountOf(item), 0)
+}
