@@ -29,17 +29,14 @@ test('frames come out whole however the stream is cut', () => {
   const random = new SeededRandom(7).next
   for (let round = 0; round < 50; round++) {
     const assembler = new EdgeFrameAssembler(16_384)
-    const found: unknown[] = []
+    const found: string[] = []
     for (let at = 0; at < stream.byteLength; ) {
       const size = 1 + Math.floor(random() * (round < 25 ? 5 : 2000))
-      assembler.push(stream.subarray(at, at + size), (frameView) => found.push(decodeFrame(frameView)) > 0)
+      assembler.push(stream.subarray(at, at + size), (frameView) => found.push(rewritten(frameView)) > 0)
       at += size
     }
     assert.ok(assembler.isAtBoundary)
-    assert.deepEqual(
-      found.map((frame) => JSON.stringify(frame)),
-      frames.map((frame) => JSON.stringify(frame)),
-    )
+    assert.equal(found.join(), frames.map((frame) => Buffer.from(encodeFrame(frame)).toString('hex')).join())
   }
 })
 
@@ -112,3 +109,10 @@ test('codes are numbered once, and every EdgeError has one', () => {
   assert.equal(edgeCodeOf(new EdgeError('EDGE_DISK_FULL', '')), 'storage')
   assert.equal(edgeCodeOf(new EdgeError('EDGE_CONFIG_INVALID', '')), 'internal')
 })
+
+/** The frame as it is written again: byte strings come out of the library as one class or another. */
+function rewritten(frameView: Uint8Array): string {
+  const frame = decodeFrame(frameView)
+  assert.notEqual(frame.type, 'ignorable')
+  return Buffer.from(encodeFrame(frame as Frame)).toString('hex')
+}
