@@ -7,19 +7,16 @@
  */
 import { assert } from '../../assert.ts'
 import type { Clock } from '../../clock.ts'
-import { EdgeError, toEdgeError } from '../../errors.ts'
+import { EdgeError } from '../../errors.ts'
 import type { Catalog, Partition, Stream, Topic, TopicOptions } from '../api.ts'
-import type { FileSystem } from '../io/file-system.ts'
-import { type DescriptorPlace, NO_ID } from '../metadata/log-tables.ts'
-import type { SqliteMetadata } from '../metadata/metadata-store.ts'
-import type { DescriptorStore, PartitionHost, PartitionSpec, ReportFinding } from '../ports.ts'
+import { NO_ID } from '../metadata/log-tables.ts'
+import type { DescriptorStore, PartitionHost, PartitionSpec } from '../ports.ts'
+import { CatalogSteps, type CatalogStepsParts } from './catalog-steps.ts'
 import { ChangeQueue } from './change-queue.ts'
 import { formatStream, formatTopic, type PartitionDescriptor, type TopicDescriptor } from './descriptor.ts'
-import type { DescriptorFiles } from './descriptor-files.ts'
 import type { KeyAllocator } from './key-allocator.ts'
 import {
   partitionFolder,
-  STAGING,
   STREAM_FILE,
   STREAMS,
   streamFile,
@@ -31,19 +28,13 @@ import {
 } from './layout.ts'
 import { isNameValid } from './name.ts'
 import { MAX_STREAMS, MAX_TOPICS_PER_STREAM, type Registry, StreamEntry, TopicEntry } from './registry.ts'
-import type { Trash } from './trash.ts'
 
 /** As in Iggy. */
 export const MAX_PARTITIONS_PER_REQUEST = 1000
 
-export interface StoreCatalogParts {
-  readonly fileSystem: FileSystem
-  readonly files: DescriptorFiles
+export interface StoreCatalogParts extends CatalogStepsParts {
   readonly clock: Clock
-  readonly report: ReportFinding
-  readonly metadata: SqliteMetadata
   readonly registry: Registry
-  readonly trash: Trash
   readonly keys: KeyAllocator
   readonly seedOf: (key: number) => bigint
   readonly maxPartitions: number
@@ -53,14 +44,15 @@ export interface StoreCatalogParts {
 export class StoreCatalog implements Catalog, DescriptorStore {
   readonly #parts: StoreCatalogParts
   readonly #registry: Registry
+  readonly #steps: CatalogSteps
   readonly #queue = new ChangeQueue()
   #host: PartitionHost | null = null
   #partitionCount = 0
-  #stagingNumber = 0
 
   constructor(parts: StoreCatalogParts) {
     this.#parts = parts
     this.#registry = parts.registry
+    this.#steps = new CatalogSteps(parts)
     for (const topic of parts.registry.topics()) this.#partitionCount += topic.partitionDescriptors.length
   }
 
@@ -138,12 +130,11 @@ export class StoreCatalog implements Catalog, DescriptorStore {
       if (id >= MAX_STREAMS)
         throw new EdgeError('EDGE_TOO_MANY_STREAMS', `no more than ${MAX_STREAMS} streams are kept`)
       const stream = new StreamEntry(id, name, this.#parts.clock.wallUs())
-      const staged = this.#stage()
-      this.#parts.fileSystem.makeDirectory(`${staged}/topics`)
+      const staged = this.#steps.stage('topics')
       const body = formatStream(stream)
       await this.#parts.files.write(`${staged}/${STREAM_FILE}`, body)
-      await this.#place(staged, streamFolder(id), STREAMS)
-      this.#copy({ streamId: id, topicId: NO_ID }, body)
+      await this.#steps.place(staged, streamFolder(id), STREAMS)
+      this.#steps.copy({ streamId: id, topicId: NO_ID }, body)
       this.#registry.addStream(stream)
       return stream
     })
@@ -156,8 +147,7 @@ export class StoreCatalog implements Catalog, DescriptorStore {
       if (stream.name === name) return
       if (this.#registry.stream(name)) throw nameTaken('EDGE_STREAM_NAME_TAKEN', 'stream', name)
       const body = formatStream({ name, createdAtUs: stream.createdAtUs })
-      await this.#parts.files.write(streamFile(streamId), body)
-      this.#copy({ streamId, topicId: NO_ID }, body)
+      await this.#steps.rewrite(streamFile(streamId), { streamId, topicId: NO_ID }, body)
       this.#registry.renameStream(stream, name)
     })
   }
@@ -168,7 +158,7 @@ export class StoreCatalog implements Catalog, DescriptorStore {
       this.#parts.trash.take(streamFolder(streamId))
       const keys = [...stream.topics.values()].flatMap((topic) => this.#removePartitions(topic.partitionDescriptors))
       this.#registry.removeStream(stream)
-      await this.#settle(STREAMS, { streamId, topicId: NO_ID }, keys)
+      await this.#steps.settle(STREAMS, { streamId, topicId: NO_ID }, keys)
     })
   }
 
@@ -189,11 +179,11 @@ export class StoreCatalog implements Catalog, DescriptorStore {
       const partitions = await this.#newPartitions(spec.partitionCount)
       const createdAtUs = this.#parts.clock.wallUs()
       const topic = new TopicEntry(streamId, id, { name: spec.name, createdAtUs, options: spec.options, partitions })
-      const staged = this.#stage()
+      const staged = this.#steps.stage(null)
       const body = formatTopic(topic.descriptor())
       await this.#parts.files.write(`${staged}/${TOPIC_FILE}`, body)
-      await this.#place(staged, topicFolder(streamId, id), topicsFolder(streamId))
-      this.#copy({ streamId, topicId: id }, body)
+      await this.#steps.place(staged, topicFolder(streamId, id), topicsFolder(streamId))
+      this.#steps.copy({ streamId, topicId: id }, body)
       await this.#openPartitions(topic, partitions)
       stream.addTopic(topic)
       return topic
@@ -227,7 +217,7 @@ export class StoreCatalog implements Catalog, DescriptorStore {
       this.#parts.trash.take(topicFolder(streamId, topicId))
       const keys = this.#removePartitions(topic.partitionDescriptors)
       stream.removeTopic(topic)
-      await this.#settle(topicsFolder(streamId), { streamId, topicId }, keys)
+      await this.#steps.settle(topicsFolder(streamId), { streamId, topicId }, keys)
     })
   }
 
@@ -265,37 +255,9 @@ export class StoreCatalog implements Catalog, DescriptorStore {
     await this.#writeTopic(topic, { ...topic.descriptor(), partitions })
     topic.partitionDescriptors = partitions
     topic.partitions = topic.partitions.slice(0, count)
-    for (const { key } of removed) this.#takeOrphan(partitionFolder(topic.streamId, topic.id, key))
+    for (const { key } of removed) this.#steps.takeLater(partitionFolder(topic.streamId, topic.id, key))
     const keys = this.#removePartitions(removed)
-    await this.#settle(topicFolder(topic.streamId, topic.id), null, keys)
-  }
-
-  /** What cannot be moved now is moved at the next open: no descriptor names it. */
-  #takeOrphan(folder: string): void {
-    try {
-      this.#parts.trash.take(folder)
-    } catch (error) {
-      const { code, message } = toEdgeError(error)
-      const text = `${folder} could not be moved to the trash, the next start does it: ${message}`
-      this.#parts.report({ event: 'log.trash.stuck', level: 'warn', text, fields: { error_code: code } })
-    }
-  }
-
-  #stage(): string {
-    const folder = `${STAGING}/${this.#stagingNumber++}`
-    this.#parts.fileSystem.makeDirectory(folder)
-    return folder
-  }
-
-  async #place(staged: string, target: string, parent: string): Promise<void> {
-    this.#parts.fileSystem.rename(staged, target)
-    try {
-      await this.#parts.fileSystem.syncDirectory(parent)
-    } catch (error) {
-      // In place but perhaps not for good: nobody was told, so it is taken back.
-      this.#takeOrphan(target)
-      throw error
-    }
+    await this.#steps.settle(topicFolder(topic.streamId, topic.id), null, keys)
   }
 
   async #newPartitions(count: number): Promise<readonly PartitionDescriptor[]> {
@@ -330,8 +292,8 @@ export class StoreCatalog implements Catalog, DescriptorStore {
       await this.#writeTopic(topic, { ...topic.descriptor(), partitions })
       return
     }
-    this.#takeOrphan(topicFolder(streamId, topicId))
-    await this.#settle(topicsFolder(streamId), { streamId, topicId }, [])
+    this.#steps.takeLater(topicFolder(streamId, topicId))
+    await this.#steps.settle(topicsFolder(streamId), { streamId, topicId }, [])
   }
 
   #removePartitions(removed: readonly PartitionDescriptor[]): number[] {
@@ -342,34 +304,8 @@ export class StoreCatalog implements Catalog, DescriptorStore {
   }
 
   async #writeTopic(topic: TopicEntry, descriptor: TopicDescriptor): Promise<void> {
-    const body = formatTopic(descriptor)
-    await this.#parts.files.write(topicFile(topic.streamId, topic.id), body)
-    this.#copy({ streamId: topic.streamId, topicId: topic.id }, body)
-  }
-
-  /** The file is the truth and durable already: a copy that cannot be written is made at the next open. */
-  #copy(place: DescriptorPlace, body: string): void {
-    this.#withoutFailing('copied', () => this.#parts.metadata.copies.put([{ ...place, body }]))
-  }
-
-  /** Makes a removal durable, then forgets its rows. */
-  async #settle(parent: string, place: DescriptorPlace | null, keys: readonly number[]): Promise<void> {
-    try {
-      await this.#parts.trash.settle([parent])
-    } finally {
-      // Also when the sync failed: memory has forgotten it already, and its id may be given again.
-      this.#withoutFailing('forgotten', () => this.#parts.metadata.forget(place === null ? [] : [place], keys))
-    }
-  }
-
-  #withoutFailing(step: string, work: () => void): void {
-    try {
-      work()
-    } catch (error) {
-      const { code, message } = toEdgeError(error)
-      const text = `a changed descriptor could not be ${step} in SQLite, the next start does it: ${message}`
-      this.#parts.report({ event: 'log.metadata.copy_failed', level: 'warn', text, fields: { error_code: code } })
-    }
+    const { streamId, id: topicId } = topic
+    await this.#steps.rewrite(topicFile(streamId, topicId), { streamId, topicId }, formatTopic(descriptor))
   }
 
   // ---- checks --------------------------------------------------------------------------------------------------------

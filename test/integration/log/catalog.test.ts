@@ -591,6 +591,7 @@ for (const [name, change] of Object.entries(CHANGES)) {
       opened.pop()
       store.metadata.close()
       tasks = []
+      findings = []
       const again = await open()
       const state = JSON.stringify(seenAndFloors(again.catalog), bigintText)
       results.add(state)

@@ -1,0 +1,85 @@
+/** The steps that changes of the catalog are made of: each leaves the data folder in a state that the next open takes. */
+import { EdgeError } from '../../errors.ts'
+import type { FileSystem } from '../io/file-system.ts'
+import type { DescriptorPlace } from '../metadata/log-tables.ts'
+import type { SqliteMetadata } from '../metadata/metadata-store.ts'
+import type { ReportFinding } from '../ports.ts'
+import type { DescriptorFiles } from './descriptor-files.ts'
+import { STAGING } from './layout.ts'
+import type { Trash } from './trash.ts'
+
+export interface CatalogStepsParts {
+  readonly fileSystem: FileSystem
+  readonly files: DescriptorFiles
+  readonly metadata: SqliteMetadata
+  readonly trash: Trash
+  readonly report: ReportFinding
+}
+
+export class CatalogSteps {
+  readonly #parts: CatalogStepsParts
+  #stagingNumber = 0
+
+  constructor(parts: CatalogStepsParts) {
+    this.#parts = parts
+  }
+
+  /** A new folder that no open takes for a stream or topic. @param inner a folder in it, or null. */
+  stage(inner: string | null): string {
+    const folder = `${STAGING}/${this.#stagingNumber++}`
+    this.#parts.fileSystem.makeDirectory(inner === null ? folder : `${folder}/${inner}`)
+    return folder
+  }
+
+  /** Moves a complete folder from staging to its place: from here on it exists. Durable when it resolves. */
+  async place(staged: string, target: string, parent: string): Promise<void> {
+    this.#parts.fileSystem.rename(staged, target)
+    try {
+      await this.#parts.fileSystem.syncDirectory(parent)
+    } catch (error) {
+      // In place but perhaps not for good: nobody was told, so it is taken back.
+      this.takeLater(target)
+      throw error
+    }
+  }
+
+  /** Replaces a descriptor, then its copy. */
+  async rewrite(path: string, place: DescriptorPlace, body: string): Promise<void> {
+    await this.#parts.files.write(path, body)
+    this.copy(place, body)
+  }
+
+  /** The file is the truth and durable already: a copy that cannot be written is made at the next open. */
+  copy(place: DescriptorPlace, body: string): void {
+    this.#orReport('log.metadata.copy_failed', 'a changed descriptor could not be copied to SQLite', () =>
+      this.#parts.metadata.copies.put([{ ...place, body }]),
+    )
+  }
+
+  /** Moves a folder that no descriptor names to the trash; what cannot be moved now is moved at the next open. */
+  takeLater(folder: string): void {
+    this.#orReport('log.trash.stuck', `${folder} could not be moved to the trash`, () => this.#parts.trash.take(folder))
+  }
+
+  /** Makes a removal durable, then forgets its rows. @param place the descriptor that is gone, or null. */
+  async settle(parent: string, place: DescriptorPlace | null, keys: readonly number[]): Promise<void> {
+    try {
+      await this.#parts.trash.settle([parent])
+    } finally {
+      // Also when the sync failed: memory has forgotten it already, and its id may be given again.
+      this.#orReport('log.metadata.copy_failed', 'rows of what was deleted could not be removed from SQLite', () =>
+        this.#parts.metadata.forget(place === null ? [] : [place], keys),
+      )
+    }
+  }
+
+  #orReport(event: string, what: string, work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      if (!(error instanceof EdgeError)) throw error
+      const text = `${what}, the next start does it: ${error.message}`
+      this.#parts.report({ event, level: 'warn', text, fields: { error_code: error.code } })
+    }
+  }
+}
