@@ -1,0 +1,46 @@
+/** Defaults and bounds of the client. Names and values follow Iggy's SDKs where they mean the same. */
+export const SDK_DEFAULTS = {
+  port: 8090,
+  httpPort: 3000,
+  webTransportPort: 8443,
+  /** Until a connection stands, TLS and session included. */
+  connectTimeoutMs: 15_000,
+  /** A server is asked which generation it speaks; a silent one is taken for classic after this time. */
+  probeTimeoutMs: 3000,
+  /** Iggy's clients wait as long for a reply; then the connection is given up, since its answers are out of step. */
+  requestTimeoutMs: 30_000,
+  heartbeatIntervalMs: 5000,
+  reconnectionIntervalMs: 1000,
+  reconnectionIntervalMaxMs: 30_000,
+  reestablishAfterMs: 5000,
+  /** Requests that wait for an answer on one connection, and those queued behind them. */
+  maxInFlight: 16,
+  maxQueuedRequests: 1024,
+  /** Largest answer taken from a server. */
+  maxResponseBytes: 64 * 1024 * 1024,
+  /** An answer "not accepted" (58) is surely not applied: repeated for so long. */
+  transientRetryMs: 2000,
+  transientRetryDelayMs: 50,
+
+  producerBatchCount: 1000,
+  producerBatchBytes: 1024 * 1024,
+  producerLingerMs: 1,
+  producerBufferBytes: 32 * 1024 * 1024,
+  producerRetries: 3,
+  producerRetryDelayMinMs: 250,
+  producerRetryDelayMaxMs: 10_000,
+
+  consumerBatchCount: 1000,
+  /** Pause on an empty partition: doubles from the first to the second while nothing comes. */
+  consumerIdleMinMs: 10,
+  consumerIdleMaxMs: 1000,
+  consumerCommitIntervalMs: 1000,
+  groupSyncIntervalMs: 5000,
+
+  deviceResendReadings: 1024,
+  deviceResendBytes: 64 * 1024,
+  deviceMaxFrameBytes: 1024,
+  deviceReconnectMinMs: 1000,
+  deviceReconnectMaxMs: 60_000,
+  stableAfterMs: 60_000,
+} as const
