@@ -2,7 +2,7 @@
 import { EdgeError } from '../../errors.ts'
 import type { GroupRow, Topic } from '../../log/index.ts'
 import type { Consumer, Identifier } from '../../sdk/wire/primitives.ts'
-import { consumerKeyOf } from '../../sdk/wire/xxh32.ts'
+import { xxh32OfText } from '../../sdk/wire/xxh32.ts'
 import type { ClientSession } from './api.ts'
 import { type BrokerContext, quoted } from './context.ts'
 import type { LiveGroup } from './live-groups.ts'
@@ -10,7 +10,7 @@ import type { LiveGroup } from './live-groups.ts'
 /** @returns the id offsets are kept under: a named consumer's hash, a group's id; undefined when the group is missing. */
 export function consumerIdOf(context: BrokerContext, topic: Topic, consumer: Consumer): number | undefined {
   if (consumer.kind === 'group') return findGroupRow(context, topic, consumer.id)?.id
-  return consumerKeyOf(consumer.id)
+  return typeof consumer.id === 'number' ? consumer.id : xxh32OfText(consumer.id)
 }
 
 export function findGroupRow(context: BrokerContext, topic: Topic, id: Identifier): GroupRow | undefined {
