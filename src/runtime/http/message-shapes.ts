@@ -78,7 +78,10 @@ function writeSide(writer: Writer, { kind, value }: HeaderSide): void {
 
 /** Orders by kind, then by bytes. */
 function sortKey({ kind, value }: HeaderSide): string {
-  return String.fromCharCode(headerKindCode(kind), ...value)
+  return (
+    String.fromCharCode(headerKindCode(kind)) +
+    Buffer.from(value.buffer, value.byteOffset, value.length).toString('latin1')
+  )
 }
 
 const messageFields = object({ id: optional(messageId), payload, user_headers: optional(userHeaders) })
