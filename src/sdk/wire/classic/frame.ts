@@ -1,0 +1,112 @@
+/**
+ * Frames of the classic dialect, little-endian. Strictly one reply to one request, in order.
+ *
+ *   request:  [length:4][code:4][payload]      length = 4 + payload
+ *   reply:    [status:4][length:4][payload]    status 0 = ok, else an error number and no payload
+ */
+import { assert } from '../../../assert.ts'
+import { EdgeError } from '../../../errors.ts'
+import { CODE, type CommandCode } from '../codes.ts'
+import { encodeCommand, encodeResponse, type Request, type ResponseBody } from '../commands/index.ts'
+import type { FrameShape } from '../frame-assembler.ts'
+import type { Writer } from '../writer.ts'
+
+export const CLASSIC_HEAD_BYTES = 8
+/** Iggy answers 3 above this and loses its place; we close instead. Sends are bound by `MAX_CLASSIC_FRAME_BYTES`. */
+export const MAX_CLASSIC_PAYLOAD_BYTES = 10 * 1024 * 1024
+export const MAX_CLASSIC_FRAME_BYTES = 64 * 1024 * 1024
+
+export interface ClassicRequestFrame {
+  readonly code: number
+  /** Aliases the frame. */
+  readonly payloadView: Uint8Array
+}
+
+export interface ClassicReplyFrame {
+  /** 0 = ok, else an Iggy error number. */
+  readonly status: number
+  /** Aliases the frame. */
+  readonly payloadView: Uint8Array
+}
+
+/** A length below 4 is a frame of 8 bytes that `decodeRequestFrame` refuses: the connection stays. */
+export const classicRequestShape: FrameShape = {
+  headBytes: CLASSIC_HEAD_BYTES,
+  sizeOf(bytes, at) {
+    const length = readU32(bytes, at)
+    if (length < 4) return CLASSIC_HEAD_BYTES
+    const code = readU32(bytes, at + 4)
+    const most = code === CODE.sendMessages ? MAX_CLASSIC_FRAME_BYTES : MAX_CLASSIC_PAYLOAD_BYTES + 4
+    if (length > most) throw tooLarge(`command ${code}`, most, length)
+    return 4 + length
+  },
+}
+
+export const classicReplyShape: FrameShape = {
+  headBytes: CLASSIC_HEAD_BYTES,
+  sizeOf(bytes, at) {
+    const length = readU32(bytes, at + 4)
+    if (length > MAX_CLASSIC_FRAME_BYTES) throw tooLarge('reply', MAX_CLASSIC_FRAME_BYTES, length)
+    return CLASSIC_HEAD_BYTES + length
+  },
+}
+
+/** @throws EDGE_COMMAND_MALFORMED for a length below 4: answer 3 and go on. */
+export function decodeRequestFrame(frameView: Uint8Array): ClassicRequestFrame {
+  const length = readU32(frameView, 0)
+  if (length < 4) {
+    throw new EdgeError('EDGE_COMMAND_MALFORMED', `classic frame: expected a length of at least 4, found ${length}`)
+  }
+  return { code: readU32(frameView, 4), payloadView: frameView.subarray(CLASSIC_HEAD_BYTES) }
+}
+
+export function decodeReplyFrame(frameView: Uint8Array): ClassicReplyFrame {
+  return { status: readU32(frameView, 0), payloadView: frameView.subarray(CLASSIC_HEAD_BYTES) }
+}
+
+/** Appends a whole request frame; on a throw the writer is as before. */
+export function writeRequestFrame(writer: Writer, request: Request): void {
+  const at = writer.length
+  try {
+    writer.u32(0)
+    writer.u32(request.code)
+    encodeCommand('classic', request, writer)
+    writer.patchU32(at, writer.length - at - 4)
+  } catch (error) {
+    writer.truncate(at)
+    throw error
+  }
+}
+
+/** Appends a whole reply frame; on a throw the writer is as before, so that an error can be answered instead. */
+export function writeReplyFrame<C extends CommandCode>(writer: Writer, code: C, body: ResponseBody<C>): void {
+  const at = writer.length
+  try {
+    writer.u32(0)
+    writer.u32(0)
+    encodeResponse('classic', code, body, writer)
+    const length = writer.length - at - CLASSIC_HEAD_BYTES
+    // SDKs take a length of 1 for empty and leave the byte in the stream.
+    assert(length !== 1, `classic reply to command ${code} is never of one byte`)
+    writer.patchU32(at + 4, length)
+  } catch (error) {
+    writer.truncate(at)
+    throw error
+  }
+}
+
+/** Appends a reply without payload: `status` 0, or an Iggy error number. */
+export function writeStatusFrame(writer: Writer, status: number): void {
+  writer.u32(status)
+  writer.u32(0)
+}
+
+function tooLarge(what: string, expected: number, found: number): EdgeError {
+  const message = `classic ${what}: expected a length of at most ${expected}, found ${found}`
+  return new EdgeError('EDGE_FRAME_TOO_LARGE', message, { details: { sizeBytes: found } })
+}
+
+function readU32(bytes: Uint8Array, at: number): number {
+  const low = (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8)
+  return (low | ((bytes[at + 2] ?? 0) << 16) | ((bytes[at + 3] ?? 0) << 24)) >>> 0
+}
