@@ -1,0 +1,134 @@
+/** Sends and polls through the whole server, beside Apache's: the same client, the same frames, rounds in turn. */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { CODE } from '../../src/sdk/wire/codes.ts'
+import { frameOf, type LoadOrder, type LoadResult, loginFrame, RawClient } from './support/load.ts'
+import { type MeasuredServer, memoryOf, startApacheServer, startEdgeServer } from './support/servers.ts'
+
+interface Scenario {
+  readonly name: string
+  readonly order: Omit<LoadOrder, 'host' | 'port' | 'username' | 'password' | 'stream' | 'topic'>
+  readonly edge: Readonly<Record<string, string>>
+  readonly apache: Readonly<Record<string, string>>
+  /** Messages stored per partition before the measurement: for polls. */
+  readonly stored: number
+}
+
+const DURABLE_APACHE = {
+  IGGY_SYSTEM_PARTITION_ENFORCE_FSYNC: 'true',
+  IGGY_SYSTEM_PARTITION_MESSAGES_REQUIRED_TO_SAVE: '1',
+}
+const BUFFERED_EDGE = { EDGE_LOG__DEFAULT_DURABILITY: 'buffered' }
+const SECONDS = 5
+const PAYLOAD_BYTES = 200
+/** No bound but the time. */
+const UNBOUNDED = 1e9
+
+const order = (kind: 'send' | 'poll', connections: number, partitions: number, batch: number) =>
+  ({
+    kind,
+    connections,
+    partitions,
+    batch,
+    payloadBytes: PAYLOAD_BYTES,
+    requests: UNBOUNDED,
+    seconds: SECONDS,
+  }) as const
+
+const SCENARIOS: readonly Scenario[] = [
+  {
+    name: 'durable, 1 x 200 B, 16 connections',
+    order: order('send', 16, 16, 1),
+    edge: {},
+    apache: DURABLE_APACHE,
+    stored: 0,
+  },
+  {
+    name: 'buffered, 1 x 200 B, 16 connections',
+    order: order('send', 16, 16, 1),
+    edge: BUFFERED_EDGE,
+    apache: {},
+    stored: 0,
+  },
+  {
+    name: 'buffered, 100 x 200 B, 1 connection',
+    order: order('send', 1, 1, 100),
+    edge: BUFFERED_EDGE,
+    apache: {},
+    stored: 0,
+  },
+  { name: 'poll 100, 1 connection', order: order('poll', 1, 1, 100), edge: BUFFERED_EDGE, apache: {}, stored: 100_000 },
+  {
+    name: 'poll 1000, 1 connection',
+    order: order('poll', 1, 1, 1000),
+    edge: BUFFERED_EDGE,
+    apache: {},
+    stored: 100_000,
+  },
+  {
+    name: 'memory after 400,000 messages',
+    order: { ...order('send', 4, 4, 100), requests: 4000, seconds: 60 },
+    edge: BUFFERED_EDGE,
+    apache: {},
+    stored: 0,
+  },
+]
+
+export async function benchBroker(rounds: number): Promise<void> {
+  const apache = process.env.EDGE_BENCH_APACHE
+  if (apache === undefined) console.log('EDGE_BENCH_APACHE is not set: measuring the edge alone')
+  for (const scenario of SCENARIOS) {
+    const lines: string[] = []
+    const ratios: number[] = []
+    for (let round = 0; round < rounds; round++) {
+      const ours = await measure(() => startEdgeServer(scenario.edge), scenario)
+      const theirs =
+        apache === undefined ? null : await measure(() => startApacheServer(apache, scenario.apache), scenario)
+      lines.push(`${format(ours)}${theirs === null ? '' : `   | apache ${format(theirs)}`}`)
+      if (theirs !== null) ratios.push(ratioOf(scenario, ours, theirs))
+    }
+    console.log(`\n${scenario.name}`)
+    for (const line of lines) console.log(`  edge ${line}`)
+    if (ratios.length > 0) console.log(`  edge : apache  ${ratios.map((ratio) => ratio.toFixed(2)).join('  ')}`)
+  }
+}
+
+interface Measured extends LoadResult {
+  readonly privateBytes: number
+}
+
+const ratioOf = (scenario: Scenario, ours: Measured, theirs: Measured): number =>
+  scenario.name.startsWith('memory')
+    ? ours.privateBytes / theirs.privateBytes
+    : ours.messagesPerSecond / theirs.messagesPerSecond
+
+const format = (each: Measured): string =>
+  `${Math.round(each.messagesPerSecond).toLocaleString('en')} msg/s, p50 ${each.p50Us} us, p99 ${each.p99Us} us, private ${(each.privateBytes / 2 ** 20).toFixed(1)} MiB`
+
+async function measure(start: () => Promise<MeasuredServer>, scenario: Scenario): Promise<Measured> {
+  await using server = await start()
+  const { host, port, username, password } = server
+  const target = { host, port, username, password, stream: 'bench', topic: 'readings' }
+  await createTopic(server, scenario.order.partitions)
+  if (scenario.stored > 0) {
+    await load({ ...target, ...order('send', 1, 1, 1000), requests: scenario.stored / 1000, seconds: 60 })
+  }
+  const result = await load({ ...target, ...scenario.order })
+  return { ...result, privateBytes: memoryOf(server.pid).privateBytes }
+}
+
+async function createTopic(server: MeasuredServer, partitionsCount: number): Promise<void> {
+  const client = await RawClient.open(server.host, server.port)
+  await client.ask(loginFrame(server.username, server.password))
+  await client.ask(frameOf({ code: CODE.createStream, body: { name: 'bench', options: [] } }))
+  const body = { stream: 'bench', name: 'readings', partitionsCount, options: [], replicationFactor: 1 }
+  await client.ask(frameOf({ code: CODE.createTopic, body }))
+  client.close()
+}
+
+/** In a process of its own: the generator must not share the server's core. */
+async function load(order: LoadOrder): Promise<LoadResult> {
+  const script = new URL('support/load.ts', import.meta.url).pathname
+  const { stdout } = await promisify(execFile)(process.execPath, [script, JSON.stringify(order)])
+  return JSON.parse(stdout) as LoadResult
+}
