@@ -2,19 +2,16 @@ import type { FileSystem } from './io/file-system.ts'
 
 export const QUARANTINE = 'quarantine'
 
-/** Days after which what was set aside is dropped: long enough to notice the finding and look at it. */
-export const DEFAULT_QUARANTINE_MAX_AGE_DAYS = 30
 /** Entries kept whatever their size: a store that is damaged again and again must not fill a folder. */
 const MAX_ENTRIES = 256
 
-const DAY_US = 86_400_000_000n
 /** `<time in µs, 16 digits>-<number>-<old path, / as ~>` */
 const ENTRY_NAME = /^([0-9]{16})-([0-9]+)-(.+)$/
 
 export interface QuarantineOptions {
   readonly fileSystem: FileSystem
   readonly maxBytes: number
-  readonly maxAgeDays?: number
+  readonly maxAgeUs: bigint
 }
 
 export interface QuarantineEntry {
@@ -75,11 +72,10 @@ export class Quarantine {
   /** Drops what is too old, and the oldest while there is too much. @returns what was dropped. */
   sweep(nowUs: bigint): readonly QuarantineEntry[] {
     const entries = this.list()
-    const maxAgeUs = BigInt(this.#options.maxAgeDays ?? DEFAULT_QUARANTINE_MAX_AGE_DAYS) * DAY_US
     let sizeBytes = entries.reduce((sum, entry) => sum + entry.sizeBytes, 0)
     let count = entries.length
     const dropped = entries.filter((entry) => {
-      const isOld = nowUs - entry.setAsideAtUs > maxAgeUs
+      const isOld = nowUs - entry.setAsideAtUs > this.#options.maxAgeUs
       if (!isOld && sizeBytes <= this.#options.maxBytes && count <= MAX_ENTRIES) return false
       sizeBytes -= entry.sizeBytes
       count--

@@ -52,7 +52,7 @@ export const LOG_SETTINGS = {
     'Bytes a day that may be written to the device; 0 is off, auto is on where the data lies on an SD card or eMMC.',
   ),
   repack_after: duration(
-    { default: 5 * MINUTE_MS, min: SECOND_MS, max: DAY_MS },
+    { default: HOUR_MS, min: SECOND_MS, max: DAY_MS },
     'A journal file that holds messages this long is gathered into segments though it is not full.',
   ),
   segment_size: size(
@@ -71,6 +71,18 @@ export const LOG_SETTINGS = {
   quarantine_size: size(
     { default: 8 * MIB, min: 0, max: GIB },
     'Damaged or unknown files are kept aside up to this size, oldest dropped first.',
+  ),
+  quarantine_max_age: duration(
+    { default: 30 * DAY_MS, min: HOUR_MS, max: 3650 * DAY_MS },
+    'Damaged or unknown files are kept aside this long.',
+  ),
+  max_partitions: integer(
+    { default: 10_000, min: 1, max: 100_000 },
+    'Partitions of all topics together; each costs memory and a folder.',
+  ),
+  max_consumer_offsets: integer(
+    { default: 1024, min: 1, max: 65_536 },
+    'Consumers, groups and devices whose offsets one partition keeps.',
   ),
   append_retry: duration(
     { default: 5 * SECOND_MS, min: 100, max: HOUR_MS },

@@ -83,7 +83,7 @@ interface Store {
 
 async function open(fileSystem: FileSystem = createNodeFileSystem(folder), maxPartitions = 5000): Promise<Store> {
   const report = (finding: { event: string }) => void findings.push(finding.event)
-  const quarantine = new Quarantine({ fileSystem, maxBytes: 1 << 20 })
+  const quarantine = new Quarantine({ fileSystem, maxBytes: 1 << 20, maxAgeUs: 86_400_000_000n })
   const state = inspectStore(fileSystem, false)
   const metadata = openMetadata({
     path: join(folder, 'metadata.sqlite'),

@@ -1,0 +1,208 @@
+/**
+ * Decides which segments go. Pure: sizes, times and offsets come in, a plan comes out.
+ *
+ * Whole sealed segments, oldest first within a partition, and no more than suffices. Three reasons, in this order:
+ *   1. expired: the last append of the segment is older than the topic's `messageExpiryUs`. Trusted time only: a clock that
+ *      jumped must not delete a topic.
+ *   2. topic-size: a `drop-oldest` topic is over its `maxSizeBytes`. Other topics take nothing more until they are below it.
+ *   3. disk-budget: everything together is over the budget, or the volume has too little free space.
+ *
+ * The barrier: a segment is kept while a consumer, group, device or sync route has not got past its last offset. It holds
+ * against 1 and 2, as in Iggy. It does not hold against 3: an abandoned consumer would otherwise stop the gateway. Readings
+ * that nobody has read are given up last, after topics that may not drop were told to take no more.
+ */
+import type { OverflowPolicy } from '../api.ts'
+import type { SealedSegment } from '../ports.ts'
+
+export type EvictionReason = 'expired' | 'topic-size' | 'disk-budget' | 'disk-budget-unread'
+
+export interface RetentionPartition {
+  readonly key: number
+  /** Physical bytes, the active segment and the share of the journal included. */
+  readonly sizeBytes: number
+  /** Oldest first. */
+  readonly sealed: readonly SealedSegment[]
+  /** Lowest stored offset or cursor; null when nobody holds anything back. */
+  readonly barrierOffset: bigint | null
+}
+
+export interface RetentionTopic {
+  readonly overflow: OverflowPolicy
+  readonly messageExpiryUs: bigint | null
+  readonly maxSizeBytes: bigint | null
+  readonly partitions: readonly RetentionPartition[]
+}
+
+export interface DiskState {
+  /** All files of the log. */
+  readonly usedBytes: number
+  readonly budgetBytes: number
+  /** Of the volume. */
+  readonly freeBytes: number
+  readonly freeFloorBytes: number
+}
+
+export interface RetentionInput {
+  readonly nowUs: bigint
+  readonly isClockTrusted: boolean
+  readonly topics: readonly RetentionTopic[]
+  readonly disk: DiskState
+}
+
+/** A run of segments at the old end of one partition that go for one reason. */
+export interface Eviction {
+  readonly key: number
+  readonly reason: EvictionReason
+  readonly segments: readonly SealedSegment[]
+}
+
+export interface RetentionPlan {
+  /** In the order in which they are to be carried out. */
+  readonly evictions: readonly Eviction[]
+  /** Partitions that take nothing now, and what happens to what comes. */
+  readonly refusals: ReadonlyMap<number, 'reject' | 'drop-newest'>
+  /** Bytes over the budget (or under the free-space floor) that no eviction can give back. */
+  readonly excessBytes: number
+}
+
+export function planRetention(input: RetentionInput): RetentionPlan {
+  const planner = new Planner(input)
+  for (const topic of planner.topics) {
+    planner.expire(topic)
+    planner.limitTopic(topic)
+  }
+  const excessBytes = planner.limitDisk()
+  return { evictions: planner.evictions, refusals: planner.refusals, excessBytes }
+}
+
+/** A partition and how many of its segments the plan has taken. */
+interface Slot {
+  readonly partition: RetentionPartition
+  readonly overflow: OverflowPolicy
+  takenCount: number
+}
+
+interface TopicSlots {
+  readonly topic: RetentionTopic
+  readonly slots: readonly Slot[]
+}
+
+interface Candidate {
+  readonly slot: Slot
+  readonly index: number
+  readonly segment: SealedSegment
+  /** Highest last append time so far in the partition: even a clock that fell keeps the order of offsets. */
+  readonly orderUs: bigint
+}
+
+class Planner {
+  readonly topics: readonly TopicSlots[]
+  readonly evictions: { key: number; reason: EvictionReason; segments: SealedSegment[] }[] = []
+  readonly refusals = new Map<number, 'reject' | 'drop-newest'>()
+  readonly #input: RetentionInput
+  #freedBytes = 0
+
+  constructor(input: RetentionInput) {
+    this.#input = input
+    this.topics = input.topics.map((topic) => ({
+      topic,
+      slots: topic.partitions.map((partition) => ({ partition, overflow: topic.overflow, takenCount: 0 })),
+    }))
+  }
+
+  expire({ topic, slots }: TopicSlots): void {
+    const { messageExpiryUs } = topic
+    if (messageExpiryUs === null || !this.#input.isClockTrusted) return
+    for (const slot of slots) {
+      for (const segment of slot.partition.sealed) {
+        const isExpired = segment.isClockTrusted && segment.lastAppendUs + messageExpiryUs <= this.#input.nowUs
+        if (!isExpired || isHeld(slot, segment)) break
+        this.#take(slot, segment, 'expired')
+      }
+    }
+  }
+
+  limitTopic({ topic, slots }: TopicSlots): void {
+    if (topic.maxSizeBytes === null) return
+    let excessBytes = slots.reduce((sum, slot) => sum + keptBytes(slot), 0) - Number(topic.maxSizeBytes)
+    if (topic.overflow !== 'drop-oldest') {
+      if (excessBytes >= 0) this.#refuse(slots, topic.overflow)
+      return
+    }
+    for (const { slot, index, segment } of oldestFirst(slots)) {
+      if (excessBytes <= 0) return
+      if (index !== slot.takenCount || isHeld(slot, segment)) continue
+      this.#take(slot, segment, 'topic-size')
+      excessBytes -= segment.sizeBytes
+    }
+  }
+
+  /** @returns bytes that stay over. */
+  limitDisk(): number {
+    const slots = this.topics.flatMap((topic) => topic.slots)
+    const droppable = slots.filter((slot) => slot.overflow === 'drop-oldest')
+    if (this.#diskExcess() > 0) this.#relieve(droppable, 'disk-budget')
+    if (this.#diskExcess() <= 0) return 0
+    for (const { topic, slots: own } of this.topics) {
+      if (topic.overflow !== 'drop-oldest') this.#refuse(own, topic.overflow)
+    }
+    this.#relieve(droppable, 'disk-budget-unread')
+    return Math.max(0, this.#diskExcess())
+  }
+
+  #relieve(slots: readonly Slot[], reason: 'disk-budget' | 'disk-budget-unread'): void {
+    for (const { slot, index, segment } of oldestFirst(slots)) {
+      if (this.#diskExcess() <= 0) return
+      if (index !== slot.takenCount || (reason === 'disk-budget' && isHeld(slot, segment))) continue
+      this.#take(slot, segment, reason)
+    }
+  }
+
+  #diskExcess(): number {
+    const { usedBytes, budgetBytes, freeBytes, freeFloorBytes } = this.#input.disk
+    const overBudget = usedBytes - this.#freedBytes - budgetBytes
+    const underFloor = freeFloorBytes - (freeBytes + this.#freedBytes)
+    return Math.max(overBudget, underFloor)
+  }
+
+  #refuse(slots: readonly Slot[], policy: 'reject' | 'drop-newest'): void {
+    for (const { partition } of slots) this.refusals.set(partition.key, policy)
+  }
+
+  #take(slot: Slot, segment: SealedSegment, reason: EvictionReason): void {
+    slot.takenCount++
+    this.#freedBytes += segment.sizeBytes
+    const { key } = slot.partition
+    const last = this.evictions.findLast((eviction) => eviction.key === key)
+    if (last?.reason === reason) last.segments.push(segment)
+    else this.evictions.push({ key, reason, segments: [segment] })
+  }
+}
+
+function isHeld(slot: Slot, segment: SealedSegment): boolean {
+  const { barrierOffset } = slot.partition
+  return barrierOffset !== null && barrierOffset < segment.endOffset - 1n
+}
+
+function keptBytes(slot: Slot): number {
+  const taken = slot.partition.sealed.slice(0, slot.takenCount)
+  return taken.reduce((sum, segment) => sum - segment.sizeBytes, slot.partition.sizeBytes)
+}
+
+/** What is left of all partitions, by age; within a partition always by offset. */
+function oldestFirst(slots: readonly Slot[]): readonly Candidate[] {
+  const candidates: Candidate[] = []
+  for (const slot of slots) {
+    let orderUs = 0n
+    for (const [index, segment] of slot.partition.sealed.entries()) {
+      if (segment.lastAppendUs > orderUs) orderUs = segment.lastAppendUs
+      if (index >= slot.takenCount) candidates.push({ slot, index, segment, orderUs })
+    }
+  }
+  return candidates.sort(byAge)
+}
+
+function byAge(a: Candidate, b: Candidate): number {
+  if (a.orderUs !== b.orderUs) return a.orderUs < b.orderUs ? -1 : 1
+  return a.slot.partition.key - b.slot.partition.key || a.index - b.index
+}

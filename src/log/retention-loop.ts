@@ -1,0 +1,285 @@
+/**
+ * Carries out what `core/retention.ts` plans: by the schedule, and soon after segments were closed. One run at a time; what
+ * is asked for meanwhile is one more run. Every message given up is in the books before the run ends.
+ */
+import type { Clock } from '../clock.ts'
+import { EdgeError } from '../errors.ts'
+import type { Catalog, MetadataStore, Partition, Topic } from './api.ts'
+import { planDiskBudget } from './core/disk-budget.ts'
+import { DropLedger, type DropReason } from './core/drop-ledger.ts'
+import {
+  type Eviction,
+  planRetention,
+  type RetentionInput,
+  type RetentionPartition,
+  type RetentionPlan,
+} from './core/retention.ts'
+import type { Cron } from './cron.ts'
+import type { FileSystem } from './io/file-system.ts'
+import type { DropTotals } from './metadata/log-tables.ts'
+import type { AppendGate, ReportFinding, SegmentHost } from './ports.ts'
+import type { Quarantine } from './quarantine.ts'
+import type { RetentionSettings } from './retention-settings.ts'
+import type { Scheduler } from './scheduler.ts'
+
+/** Segments are closed in bunches, one per partition of a repacked journal file: one run for all of them. */
+const SEGMENTS_CHANGED_DELAY_MS = 50
+
+export interface RetentionLoopOptions {
+  readonly settings: RetentionSettings
+  readonly clock: Clock
+  /** Whether wall time can be trusted now; else nothing expires by age. */
+  readonly isClockTrusted: () => boolean
+  readonly scheduler: Scheduler
+  readonly cron: Cron
+  readonly catalog: Pick<Catalog, 'streams'>
+  readonly metadata: Pick<MetadataStore, 'offsetsOf' | 'cursorsOf'>
+  readonly drops: Pick<DropTotals, 'load' | 'save'>
+  readonly segments: SegmentHost
+  readonly fileSystem: Pick<FileSystem, 'space'>
+  readonly quarantine: Pick<Quarantine, 'sweep'>
+  readonly report: ReportFinding
+}
+
+export class RetentionLoop implements AppendGate {
+  readonly ledger = new DropLedger()
+  readonly #options: RetentionLoopOptions
+  #refusals: ReadonlyMap<number, 'reject' | 'drop-newest'> = new Map()
+  #running: Promise<void> | null = null
+  #isAskedAgain = false
+  #isOverBudget = false
+  #isFailing = false
+  #isClosed = false
+  #stopCron: (() => void) | null = null
+  #cancelSoon: (() => void) | null = null
+
+  constructor(options: RetentionLoopOptions) {
+    this.#options = options
+    for (const { partitionKey, reason, ...total } of options.drops.load()) {
+      if (isDropReason(reason)) this.ledger.load({ ...total, key: partitionKey, reason })
+    }
+  }
+
+  /** @throws EDGE_CONFIG_INVALID when the schedule is no cron expression. */
+  async start(): Promise<void> {
+    const stop = await this.#options.cron.schedule(this.#options.settings.schedule, () => this.#runSoon(0))
+    if (this.#isClosed) stop()
+    else this.#stopCron = stop
+    this.#runSoon(0)
+  }
+
+  get diskBudgetBytes(): number {
+    return this.#disk().budgetBytes
+  }
+
+  refusal(key: number): 'reject' | 'drop-newest' | null {
+    return this.#refusals.get(key) ?? null
+  }
+
+  droppedNewest(key: number, nextOffset: bigint, messageCount: number, sizeBytes: number): void {
+    const [fromOffset, endOffset] = [nextOffset, nextOffset]
+    this.ledger.record({ key, reason: 'drop-newest', fromOffset, endOffset, messageCount, sizeBytes })
+  }
+
+  segmentsChanged(): void {
+    this.#runSoon(SEGMENTS_CHANGED_DELAY_MS)
+  }
+
+  /** Runs now, or once more after the run under way. Resolves when a run that began after the call has ended. */
+  async run(): Promise<void> {
+    if (this.#running !== null) {
+      this.#isAskedAgain = true
+      return this.#running
+    }
+    // Begun in a later microtask: `#running` is set before anything in the run can ask for another.
+    this.#running = Promise.resolve().then(() => this.#runAll())
+    return this.#running
+  }
+
+  /** Waits for the run under way and saves the books. Idempotent. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#stopCron?.()
+    this.#cancelSoon?.()
+    await this.#running
+    this.#saveBooks()
+  }
+
+  #runSoon(delayMs: number): void {
+    if (this.#isClosed || this.#cancelSoon !== null) return
+    this.#cancelSoon = this.#options.scheduler.after(delayMs, () => {
+      this.#cancelSoon = null
+      // Failures of the disk were reported inside; what is left is a bug and must end the process.
+      void this.run()
+    })
+  }
+
+  async #runAll(): Promise<void> {
+    try {
+      do {
+        this.#isAskedAgain = false
+        await this.#runOnce()
+      } while (this.#isAskedAgain && !this.#isClosed)
+    } finally {
+      // In the turn of the last look at `#isAskedAgain`: nobody can ask a run that will not look again.
+      this.#running = null
+    }
+  }
+
+  async #runOnce(): Promise<void> {
+    const partitions = new Map<number, Partition>()
+    const places = new Map<number, Topic>()
+    try {
+      const plan = planRetention(this.#input(partitions, places))
+      this.#announceRefusals(plan, places)
+      for (const eviction of plan.evictions) await this.#evict(eviction, partitions.get(eviction.key))
+      this.#announceBudget(plan)
+      this.#options.quarantine.sweep(this.#options.clock.wallUs())
+      this.ledger.retain((key) => partitions.has(key))
+      this.#saveBooks()
+      this.#isFailing = false
+    } catch (error) {
+      if (!(error instanceof EdgeError)) throw error
+      this.#reportFailure(error)
+    }
+  }
+
+  #input(partitions: Map<number, Partition>, places: Map<number, Topic>): RetentionInput {
+    const topics = [...this.#options.catalog.streams.values()].flatMap((stream) => [...stream.topics.values()])
+    for (const topic of topics) {
+      for (const partition of topic.partitions) {
+        partitions.set(partition.key, partition)
+        places.set(partition.key, topic)
+      }
+    }
+    return {
+      nowUs: this.#options.clock.wallUs(),
+      isClockTrusted: this.#options.isClockTrusted(),
+      topics: topics.map(({ options, partitions: own }) => ({
+        overflow: options.overflow,
+        messageExpiryUs: options.messageExpiryUs,
+        maxSizeBytes: options.maxSizeBytes,
+        partitions: own.map((partition) => this.#partitionInput(partition)),
+      })),
+      disk: this.#disk(),
+    }
+  }
+
+  #partitionInput({ key, sizeBytes }: Partition): RetentionPartition {
+    return { key, sizeBytes, sealed: this.#options.segments.sealedSegments(key), barrierOffset: this.#barrierOf(key) }
+  }
+
+  #disk() {
+    const { freeBytes, totalBytes } = this.#options.fileSystem.space()
+    const { disk_budget: budget, free_space_floor: freeFloor } = this.#options.settings
+    const usedBytes = this.#options.segments.diskUsedBytes()
+    return { ...planDiskBudget({ budget, freeFloor }, totalBytes), usedBytes, freeBytes }
+  }
+
+  /** The one who is furthest behind. */
+  #barrierOf(key: number): bigint | null {
+    let barrier: bigint | null = null
+    for (const { offset } of this.#options.metadata.offsetsOf(key)) {
+      if (barrier === null || offset < barrier) barrier = offset
+    }
+    for (const { row } of this.#options.metadata.cursorsOf(key)) {
+      if (barrier === null || row.confirmedOffset < barrier) barrier = row.confirmedOffset
+    }
+    return barrier
+  }
+
+  async #evict(eviction: Eviction, partition: Partition | undefined): Promise<void> {
+    if (partition === undefined) return
+    const isUnread = eviction.reason === 'disk-budget-unread'
+    const barrier = isUnread ? null : this.#barrierOf(eviction.key)
+    const droppedCount = await partition.deleteSegments(eviction.segments.length, barrier)
+    const dropped = eviction.segments.slice(0, droppedCount)
+    const [first, last] = [dropped.at(0), dropped.at(-1)]
+    if (first === undefined || last === undefined) return
+    const messageCount = dropped.reduce((sum, segment) => sum + segment.messageCount, 0)
+    const sizeBytes = dropped.reduce((sum, segment) => sum + segment.sizeBytes, 0)
+    const [fromOffset, endOffset] = [first.baseOffset, last.endOffset]
+    this.ledger.record({ key: eviction.key, reason: eviction.reason, fromOffset, endOffset, messageCount, sizeBytes })
+    if (isUnread) this.#reportUnread(partition, fromOffset, endOffset, messageCount)
+  }
+
+  #reportUnread(partition: Partition, fromOffset: bigint, endOffset: bigint, messageCount: number): void {
+    const { streamId, topicId, partitionId, key } = partition
+    this.#options.report({
+      event: 'log.retention.unread_dropped',
+      level: 'error',
+      text: `the disk budget is used up: ${messageCount} messages of ${streamId}/${topicId}/${partitionId} are gone that a consumer or upstream had not read, offsets ${fromOffset} to ${endOffset - 1n}`,
+      fields: {
+        stream_id: streamId,
+        topic_id: topicId,
+        partition_id: partitionId,
+        key,
+        from_offset: fromOffset,
+        end_offset: endOffset,
+        message_count: messageCount,
+        reason: 'disk-budget-unread',
+      },
+    })
+  }
+
+  /** Tells once when a topic stops taking messages and once when it takes them again. */
+  #announceRefusals(plan: RetentionPlan, places: ReadonlyMap<number, Topic>): void {
+    const before = topicsOf(this.#refusals, places)
+    const now = topicsOf(plan.refusals, places)
+    this.#refusals = plan.refusals
+    for (const topic of now) if (!before.has(topic)) this.#reportTopic('log.topic.full', topic, 'is full')
+    for (const topic of before) if (!now.has(topic)) this.#reportTopic('log.topic.room', topic, 'takes messages again')
+  }
+
+  #reportTopic(event: string, topic: Topic, state: string): void {
+    const text = `topic ${topic.streamId}/${topic.id} ${state} (overflow ${topic.options.overflow})`
+    const fields = { stream_id: topic.streamId, topic_id: topic.id, overflow: topic.options.overflow }
+    this.#options.report({ event, level: 'warn', text, fields })
+  }
+
+  #announceBudget({ excessBytes }: RetentionPlan): void {
+    if (excessBytes > 0 && !this.#isOverBudget) {
+      const text = `the disk is ${excessBytes} bytes over the budget or under the free-space floor and nothing is left to drop`
+      this.#options.report({
+        event: 'log.disk.over_budget',
+        level: 'error',
+        text,
+        fields: { excess_bytes: excessBytes },
+      })
+    }
+    this.#isOverBudget = excessBytes > 0
+  }
+
+  #saveBooks(): void {
+    const changed = this.ledger.changed()
+    if (changed.length === 0) return
+    this.#options.drops.save(changed.map(({ key, ...total }) => ({ ...total, partitionKey: key })))
+    this.ledger.saved()
+  }
+
+  #reportFailure(error: EdgeError): void {
+    if (!this.#isFailing) {
+      const text = `retention could not do its work, it tries again at the next run: ${error.message}`
+      this.#options.report({ event: 'log.retention.failed', level: 'error', text, fields: { error_code: error.code } })
+    }
+    this.#isFailing = true
+  }
+}
+
+function topicsOf(refusals: ReadonlyMap<number, unknown>, places: ReadonlyMap<number, Topic>): Set<Topic> {
+  return new Set([...refusals.keys()].flatMap((key) => places.get(key) ?? []))
+}
+
+const DROP_REASONS: readonly string[] = [
+  'expired',
+  'topic-size',
+  'disk-budget',
+  'disk-budget-unread',
+  'drop-newest',
+] satisfies DropReason[]
+
+/** A reason that only a newer release knows is kept in the database and not counted. */
+function isDropReason(reason: string): reason is DropReason {
+  return DROP_REASONS.includes(reason)
+}

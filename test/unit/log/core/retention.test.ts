@@ -1,0 +1,284 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  type DiskState,
+  planRetention,
+  type RetentionPartition,
+  type RetentionPlan,
+  type RetentionTopic,
+} from '../../../../src/log/core/retention.ts'
+import type { SealedSegment } from '../../../../src/log/ports.ts'
+
+const ROOMY: DiskState = { usedBytes: 0, budgetBytes: 1e12, freeBytes: 1e12, freeFloorBytes: 0 }
+const NOW = 1_000_000n
+
+/** Segments of 10 messages and 100 bytes, appended last at these times. */
+function segments(...timesUs: readonly number[]): SealedSegment[] {
+  return timesUs.map((timeUs, index) => ({
+    baseOffset: BigInt(index * 10),
+    endOffset: BigInt(index * 10 + 10),
+    sizeBytes: 100,
+    messageCount: 10,
+    lastAppendUs: BigInt(timeUs),
+    isClockTrusted: true,
+  }))
+}
+
+function partition(
+  key: number,
+  sealed: readonly SealedSegment[],
+  barrierOffset: bigint | null = null,
+): RetentionPartition {
+  const sealedBytes = sealed.reduce((sum, segment) => sum + segment.sizeBytes, 0)
+  return { key, sizeBytes: sealedBytes + 50, sealed, barrierOffset }
+}
+
+function topic(part: Partial<RetentionTopic>): RetentionTopic {
+  return { overflow: 'drop-oldest', messageExpiryUs: null, maxSizeBytes: null, partitions: [], ...part }
+}
+
+function plan(topics: readonly RetentionTopic[], disk: DiskState = ROOMY, isClockTrusted = true): RetentionPlan {
+  return planRetention({ nowUs: NOW, isClockTrusted, topics, disk })
+}
+
+/** Keys and counts of what goes, in order. */
+function gone({ evictions }: RetentionPlan): (readonly [number, string, number])[] {
+  return evictions.map(({ key, reason, segments: taken }) => [key, reason, taken.length] as const)
+}
+
+test('a topic without limits on a roomy disk keeps everything', () => {
+  assert.deepEqual(gone(plan([topic({ partitions: [partition(1, segments(1, 2, 3))] })])), [])
+})
+
+test('a segment expires when its last message is as old as the expiry, to the microsecond', () => {
+  const partitions = [partition(1, segments(999_899, 999_900, 999_901))]
+  assert.deepEqual(gone(plan([topic({ messageExpiryUs: 100n, partitions })])), [[1, 'expired', 2]])
+})
+
+test('an expiry of nothing takes all sealed segments, the longest expiry none', () => {
+  const partitions = [partition(1, segments(1, 2, 1_000_000))]
+  assert.deepEqual(gone(plan([topic({ messageExpiryUs: 0n, partitions })])), [[1, 'expired', 3]])
+  assert.deepEqual(gone(plan([topic({ messageExpiryUs: 2n ** 63n, partitions })])), [])
+})
+
+test('nothing expires while the clock cannot be trusted, now or when the segment was written', () => {
+  const [first, second] = segments(1, 2)
+  assert.ok(first && second)
+  const untrusted = [{ ...first, isClockTrusted: false }, second]
+  assert.deepEqual(
+    gone(plan([topic({ messageExpiryUs: 0n, partitions: [partition(1, segments(1))] })], ROOMY, false)),
+    [],
+  )
+  assert.deepEqual(gone(plan([topic({ messageExpiryUs: 0n, partitions: [partition(1, untrusted)] })])), [])
+})
+
+test('expiry stops before the segment whose last offset a consumer has not reached', () => {
+  const atLast = topic({ messageExpiryUs: 0n, partitions: [partition(1, segments(1, 2, 3), 19n)] })
+  assert.deepEqual(gone(plan([atLast])), [[1, 'expired', 2]])
+  const oneBefore = topic({ messageExpiryUs: 0n, partitions: [partition(1, segments(1, 2, 3), 18n)] })
+  assert.deepEqual(gone(plan([oneBefore])), [[1, 'expired', 1]])
+  const nothingConfirmed = topic({ messageExpiryUs: 0n, partitions: [partition(1, segments(1, 2, 3), -1n)] })
+  assert.deepEqual(gone(plan([nothingConfirmed])), [])
+})
+
+test('a topic over its size gives up its oldest segments over all partitions, and no more than suffices', () => {
+  const partitions = [partition(1, segments(10, 40)), partition(2, segments(20, 30))]
+  assert.deepEqual(gone(plan([topic({ maxSizeBytes: 500n, partitions })])), [])
+  assert.deepEqual(gone(plan([topic({ maxSizeBytes: 499n, partitions })])), [[1, 'topic-size', 1]])
+  assert.deepEqual(gone(plan([topic({ maxSizeBytes: 400n, partitions })])), [[1, 'topic-size', 1]])
+  assert.deepEqual(gone(plan([topic({ maxSizeBytes: 399n, partitions })])), [
+    [1, 'topic-size', 1],
+    [2, 'topic-size', 1],
+  ])
+})
+
+test('what expired counts as gone before the size is looked at', () => {
+  const partitions = [partition(1, segments(1, 999_999))]
+  const result = plan([topic({ messageExpiryUs: 100n, maxSizeBytes: 150n, partitions })])
+  assert.deepEqual(gone(result), [[1, 'expired', 1]])
+})
+
+test('the barrier holds against the size of a topic', () => {
+  const partitions = [partition(1, segments(1, 2), 3n), partition(2, segments(5, 6))]
+  const result = plan([topic({ maxSizeBytes: 10n, partitions })])
+  assert.deepEqual(gone(result), [[2, 'topic-size', 2]])
+})
+
+test('a full topic that may not drop takes nothing more and loses nothing', () => {
+  for (const overflow of ['reject', 'drop-newest'] as const) {
+    const partitions = [partition(1, segments(1)), partition(2, segments(2))]
+    const result = plan([topic({ overflow, maxSizeBytes: 300n, partitions })])
+    assert.deepEqual(gone(result), [])
+    assert.deepEqual(
+      [...result.refusals],
+      [
+        [1, overflow],
+        [2, overflow],
+      ],
+    )
+    assert.equal(plan([topic({ overflow, maxSizeBytes: 301n, partitions })]).refusals.size, 0)
+  }
+})
+
+test('over the disk budget the oldest segments of all topics go first, just enough of them', () => {
+  const topics = [
+    topic({ partitions: [partition(1, segments(30, 40))] }),
+    topic({ partitions: [partition(2, segments(20, 50))] }),
+  ]
+  const disk = { ...ROOMY, usedBytes: 1000, budgetBytes: 850 }
+  assert.deepEqual(gone(plan(topics, disk)), [
+    [2, 'disk-budget', 1],
+    [1, 'disk-budget', 1],
+  ])
+  assert.deepEqual(gone(plan(topics, { ...disk, budgetBytes: 900 })), [[2, 'disk-budget', 1]])
+  assert.deepEqual(gone(plan(topics, { ...disk, budgetBytes: 1000 })), [])
+})
+
+test('the free-space floor works like the budget', () => {
+  const topics = [topic({ partitions: [partition(1, segments(1, 2))] })]
+  assert.deepEqual(gone(plan(topics, { ...ROOMY, freeBytes: 10, freeFloorBytes: 110 })), [[1, 'disk-budget', 1]])
+  assert.deepEqual(gone(plan(topics, { ...ROOMY, freeBytes: 110, freeFloorBytes: 110 })), [])
+})
+
+test('unread segments go last, and only for the disk budget', () => {
+  const topics = [
+    topic({ partitions: [partition(1, segments(1, 2), -1n)] }),
+    topic({ partitions: [partition(2, segments(5, 6))] }),
+  ]
+  const result = plan(topics, { ...ROOMY, usedBytes: 1000, budgetBytes: 700 })
+  assert.deepEqual(gone(result), [
+    [2, 'disk-budget', 2],
+    [1, 'disk-budget-unread', 1],
+  ])
+})
+
+test('topics that may not drop are closed before unread segments of others are given up', () => {
+  const keeping = topic({ overflow: 'reject', partitions: [partition(1, segments(1))] })
+  const unread = topic({ partitions: [partition(2, segments(5), -1n)] })
+  const read = topic({ partitions: [partition(3, segments(9))] })
+  const disk = { ...ROOMY, usedBytes: 1000, budgetBytes: 900 }
+  assert.equal(plan([keeping, unread, read], disk).refusals.size, 0, 'what was read suffices')
+  const result = plan([keeping, unread], disk)
+  assert.deepEqual([...result.refusals], [[1, 'reject']])
+  assert.deepEqual(gone(result), [[2, 'disk-budget-unread', 1]])
+})
+
+test('what no eviction can give back is told', () => {
+  const result = plan([topic({ partitions: [partition(1, segments(1))] })], {
+    ...ROOMY,
+    usedBytes: 1000,
+    budgetBytes: 500,
+  })
+  assert.equal(result.excessBytes, 400)
+})
+
+test('a clock that fell within a partition does not make a later segment go before an earlier one', () => {
+  const topics = [
+    topic({ partitions: [partition(1, segments(500, 1, 2))] }),
+    topic({ partitions: [partition(2, segments(100))] }),
+  ]
+  const result = plan(topics, { ...ROOMY, usedBytes: 1000, budgetBytes: 800 })
+  assert.deepEqual(gone(result), [
+    [2, 'disk-budget', 1],
+    [1, 'disk-budget', 1],
+  ])
+})
+
+// ---- the same rules on generated stores ------------------------------------------------------------------------------
+
+function createRandom(seed: number): (end: number) => number {
+  let state = seed
+  return (end) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return Math.floor((state / 2 ** 32) * end)
+  }
+}
+
+function generate(random: (end: number) => number): { topics: RetentionTopic[]; disk: DiskState } {
+  let key = 1
+  const topics = Array.from({ length: 1 + random(4) }, () => {
+    const partitions = Array.from({ length: random(4) }, () => {
+      let offset = random(50)
+      let timeUs = random(900_000)
+      const sealed = Array.from({ length: random(8) }, () => {
+        const baseOffset = BigInt(offset)
+        offset += 1 + random(30)
+        timeUs += random(40_000)
+        const messageCount = offset - Number(baseOffset)
+        const isClockTrusted = random(10) > 0
+        const sizeBytes = 1 + random(500)
+        return {
+          baseOffset,
+          endOffset: BigInt(offset),
+          sizeBytes,
+          messageCount,
+          lastAppendUs: BigInt(timeUs),
+          isClockTrusted,
+        }
+      })
+      return partition(key++, sealed, random(2) === 0 ? null : BigInt(random(offset + 10) - 1))
+    })
+    return topic({
+      overflow: (['drop-oldest', 'drop-oldest', 'drop-newest', 'reject'] as const)[random(4)] ?? 'reject',
+      messageExpiryUs: random(2) === 0 ? null : BigInt(random(1_000_000)),
+      maxSizeBytes: random(2) === 0 ? null : BigInt(random(3000)),
+      partitions,
+    })
+  })
+  const usedBytes = topics.flatMap(({ partitions }) => partitions).reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
+  return {
+    topics,
+    disk: {
+      usedBytes,
+      budgetBytes: random(2) === 0 ? 1e9 : random(usedBytes + 1),
+      freeBytes: random(1000),
+      freeFloorBytes: random(600),
+    },
+  }
+}
+
+test('on any store: oldest first, never past the barrier but for the budget, least that suffices, books balance', () => {
+  for (let seed = 1; seed <= 3000; seed++) {
+    const { topics, disk } = generate(createRandom(seed))
+    const result = plan(topics, disk)
+    const partitions = new Map(
+      topics.flatMap((owner) => owner.partitions.map((own) => [own.key, { own, owner }] as const)),
+    )
+    const takenOf = new Map<number, SealedSegment[]>()
+    for (const { key, reason, segments: taken } of result.evictions) {
+      const place = partitions.get(key)
+      assert.ok(place && taken.length > 0, `seed ${seed}`)
+      takenOf.set(key, [...(takenOf.get(key) ?? []), ...taken])
+      const { barrierOffset } = place.own
+      for (const segment of taken) {
+        const isRead = barrierOffset === null || barrierOffset >= segment.endOffset - 1n
+        if (reason !== 'disk-budget-unread') assert.ok(isRead, `seed ${seed}: key ${key} past its barrier by ${reason}`)
+      }
+      if (reason !== 'expired') assert.equal(place.owner.overflow, 'drop-oldest', `seed ${seed}`)
+    }
+    let freedBytes = 0
+    for (const [key, taken] of takenOf) {
+      assert.deepEqual(
+        taken,
+        partitions.get(key)?.own.sealed.slice(0, taken.length),
+        `seed ${seed}: a prefix, each once`,
+      )
+      freedBytes += taken.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
+    }
+    checkLeast(result, disk, freedBytes, `seed ${seed}`)
+  }
+})
+
+/** Without its last segment the disk would still be over; and nothing is left over that could be given back. */
+function checkLeast(result: RetentionPlan, disk: DiskState, freedBytes: number, label: string): void {
+  const excess = (freed: number) =>
+    Math.max(disk.usedBytes - freed - disk.budgetBytes, disk.freeFloorBytes - disk.freeBytes - freed)
+  assert.equal(result.excessBytes, Math.max(0, excess(freedBytes)), label)
+  const budgetEvictions = result.evictions.filter(({ reason }) => reason.startsWith('disk-budget'))
+  if (budgetEvictions.length === 0) return
+  const lastOnes = budgetEvictions.map(({ segments: taken }) => taken.at(-1)?.sizeBytes ?? 0)
+  assert.ok(
+    lastOnes.some((sizeBytes) => excess(freedBytes - sizeBytes) > 0),
+    `${label}: one segment less would not have been enough`,
+  )
+}

@@ -1,0 +1,251 @@
+import assert from 'node:assert/strict'
+import { beforeEach, test } from 'node:test'
+import { EdgeError } from '../../../src/errors.ts'
+import type { ConsumerKind, CursorRow, Partition, Stream, Topic, TopicOptions } from '../../../src/log/api.ts'
+import type { DropTotal } from '../../../src/log/metadata/log-tables.ts'
+import type { SealedSegment } from '../../../src/log/ports.ts'
+import { RetentionLoop } from '../../../src/log/retention-loop.ts'
+
+const OPTIONS: TopicOptions = {
+  durability: 'durable',
+  overflow: 'drop-oldest',
+  messageExpiryUs: null,
+  maxSizeBytes: null,
+  segmentSizeBytes: null,
+  compression: 'none',
+  replicationFactor: 1,
+  dedupWindow: null,
+  retainLast: false,
+  given: new Map(),
+}
+
+/** One partition of segments of 10 messages and 100 bytes each, and everything around it. */
+class World {
+  readonly segments: SealedSegment[] = []
+  readonly offsets: { kind: ConsumerKind; consumerId: number; offset: bigint }[] = []
+  readonly cursors: { route: string; row: CursorRow }[] = []
+  readonly findings: { event: string; level: string; fields: Readonly<Record<string, unknown>> }[] = []
+  readonly saved = new Map<string, DropTotal>()
+  readonly barriers: (bigint | null)[] = []
+  tasks: { delayMs: number; task: () => void }[] = []
+  nowUs = 1_000_000n
+  isClockTrusted = true
+  options = OPTIONS
+  budgetBytes = 1_000_000
+  sweepCount = 0
+  cronTask: (() => void) | null = null
+  refuse: EdgeError | null = null
+  duringDelete: (() => void) | null = null
+  readonly partition: Partition
+  readonly loop: RetentionLoop
+
+  constructor(segmentCount: number) {
+    for (let index = 0; index < segmentCount; index++) {
+      const [baseOffset, endOffset] = [BigInt(index * 10), BigInt(index * 10 + 10)]
+      const part = { sizeBytes: 100, messageCount: 10, lastAppendUs: BigInt(index), isClockTrusted: true }
+      this.segments.push({ baseOffset, endOffset, ...part })
+    }
+    this.partition = this.createPartition()
+    this.loop = this.createLoop()
+  }
+
+  createPartition(): Partition {
+    const world = this
+    const part = {
+      key: 5,
+      streamId: 1,
+      topicId: 2,
+      partitionId: 3,
+      get sizeBytes() {
+        return world.usedBytes()
+      },
+      async deleteSegments(count: number, barrier: bigint | null) {
+        world.duringDelete?.()
+        if (world.refuse !== null) throw world.refuse
+        world.barriers.push(barrier)
+        return world.segments.splice(0, count).length
+      },
+    }
+    return part as unknown as Partition
+  }
+
+  usedBytes(): number {
+    return this.segments.length * 100
+  }
+
+  createLoop(): RetentionLoop {
+    const topic = (): Topic => ({
+      id: 2,
+      streamId: 1,
+      name: 't',
+      createdAtUs: 0n,
+      options: this.options,
+      partitions: [this.partition],
+    })
+    const stable = topic()
+    const catalog = {
+      get streams(): ReadonlyMap<number, Stream> {
+        return new Map([[1, { id: 1, name: 's', createdAtUs: 0n, topics: new Map([[2, stable]]) }]])
+      },
+    }
+    Object.defineProperty(stable, 'options', { get: () => this.options })
+    return new RetentionLoop({
+      settings: { schedule: '* * * * *', disk_budget: this.budgetBytes, free_space_floor: 0 },
+      clock: { wallUs: () => this.nowUs, monotonicUs: () => 0 },
+      isClockTrusted: () => this.isClockTrusted,
+      scheduler: {
+        nextTurn: (task) => task(),
+        after: (delayMs, task) => {
+          const timer = { delayMs, task }
+          this.tasks.push(timer)
+          return () => {
+            this.tasks = this.tasks.filter((other) => other !== timer)
+          }
+        },
+      },
+      cron: {
+        schedule: async (_expression, task) => {
+          this.cronTask = task
+          return () => {
+            this.cronTask = null
+          }
+        },
+      },
+      catalog,
+      metadata: { offsetsOf: () => this.offsets, cursorsOf: () => this.cursors },
+      drops: {
+        load: () => [...this.saved.values()],
+        save: (totals) => {
+          for (const total of totals) this.saved.set(`${total.partitionKey}/${total.reason}`, total)
+        },
+      },
+      segments: { sealedSegments: () => [...this.segments], diskUsedBytes: () => this.usedBytes() },
+      fileSystem: { space: () => ({ freeBytes: 1e12, totalBytes: 1e12 }) },
+      quarantine: {
+        sweep: () => {
+          this.sweepCount++
+          return []
+        },
+      },
+      report: (finding) => this.findings.push(finding),
+    })
+  }
+
+  events(): string[] {
+    return this.findings.map(({ event }) => event)
+  }
+}
+
+let world: World
+
+beforeEach(() => {
+  world = new World(5)
+})
+
+test('expired segments go, and are in the books with their offsets, also after a restart', async () => {
+  world.options = { ...OPTIONS, messageExpiryUs: 999_998n }
+  await world.loop.run()
+  assert.equal(world.segments.length, 2)
+  const [range] = world.loop.ledger.recent()
+  assert.deepEqual(
+    [range?.key, range?.reason, range?.fromOffset, range?.endOffset, range?.messageCount],
+    [5, 'expired', 0n, 30n, 30],
+  )
+  assert.equal(world.createLoop().ledger.totalMessages(), 30)
+  assert.deepEqual(world.events(), [])
+})
+
+test('the slowest of consumers and sync routes holds segments back', async () => {
+  world.options = { ...OPTIONS, messageExpiryUs: 0n }
+  world.offsets.push({ kind: 'consumer', consumerId: 1, offset: 40n }, { kind: 'group', consumerId: 1, offset: 29n })
+  world.cursors.push({ route: 'central', row: { confirmedOffset: 19n, upstreamOffset: null } })
+  await world.loop.run()
+  assert.equal(world.segments.length, 3)
+  assert.deepEqual(world.barriers, [19n])
+  world.cursors.length = 0
+  await world.loop.run()
+  assert.equal(world.segments.length, 2)
+})
+
+test('unread messages that the disk budget takes are an error with their range', async () => {
+  world.cursors.push({ route: 'central', row: { confirmedOffset: -1n, upstreamOffset: null } })
+  world.budgetBytes = 350
+  const loop = world.createLoop()
+  await loop.run()
+  assert.equal(world.segments.length, 3)
+  assert.deepEqual(world.barriers, [null])
+  const [finding] = world.findings
+  assert.equal(finding?.event, 'log.retention.unread_dropped')
+  assert.equal(finding?.level, 'error')
+  assert.deepEqual(
+    [finding?.fields.from_offset, finding?.fields.end_offset, finding?.fields.message_count],
+    [0n, 20n, 20],
+  )
+  assert.deepEqual(loop.ledger.byReason().get('disk-budget-unread'), { messageCount: 20, sizeBytes: 200 })
+})
+
+test('a full topic is told once, refuses appends, and once more when it has room', async () => {
+  world.options = { ...OPTIONS, overflow: 'reject', maxSizeBytes: 400n }
+  assert.equal(world.loop.refusal(5), null)
+  await world.loop.run()
+  await world.loop.run()
+  assert.equal(world.loop.refusal(5), 'reject')
+  world.options = { ...OPTIONS, overflow: 'reject', maxSizeBytes: 4000n }
+  await world.loop.run()
+  assert.equal(world.loop.refusal(5), null)
+  assert.deepEqual(world.events(), ['log.topic.full', 'log.topic.room'])
+})
+
+test('what a full topic did not take is counted and saved', async () => {
+  world.loop.droppedNewest(5, 50n, 7, 70)
+  await world.loop.close()
+  assert.deepEqual(
+    [...world.saved.values()].map(({ reason, messageCount, fromOffset }) => [reason, messageCount, fromOffset]),
+    [['drop-newest', 7, 50n]],
+  )
+})
+
+test('it runs at the start, by the schedule, and once for many closed segments', async () => {
+  await world.loop.start()
+  assert.deepEqual(
+    world.tasks.map(({ delayMs }) => delayMs),
+    [0],
+  )
+  world.tasks.shift()?.task()
+  await world.loop.run()
+  const sweeps = world.sweepCount
+  for (let index = 0; index < 10; index++) world.loop.segmentsChanged()
+  assert.equal(world.tasks.length, 1)
+  world.tasks.shift()
+  await world.loop.close()
+  world.cronTask?.()
+  world.loop.segmentsChanged()
+  assert.equal(world.tasks.length, 0, 'closed: nothing more is scheduled')
+  assert.equal(world.cronTask, null)
+  assert.ok(sweeps >= 1)
+})
+
+test('a run that is asked for during a run is made after it', async () => {
+  world.options = { ...OPTIONS, messageExpiryUs: 999_999n }
+  let asked: Promise<void> | undefined
+  world.duringDelete = () => {
+    world.duringDelete = null
+    world.nowUs += 1n
+    asked = world.loop.run()
+  }
+  await world.loop.run()
+  await asked
+  assert.equal(world.segments.length, 2, 'two by the first run, one more by the second')
+})
+
+test('a disk that refuses is told once and tried again', async () => {
+  world.options = { ...OPTIONS, messageExpiryUs: 0n }
+  world.refuse = new EdgeError('EDGE_IO', 'EIO')
+  await world.loop.run()
+  await world.loop.run()
+  assert.deepEqual(world.events(), ['log.retention.failed'])
+  world.refuse = null
+  await world.loop.run()
+  assert.equal(world.segments.length, 0)
+  assert.equal(world.loop.ledger.totalMessages(), 50)
+})
