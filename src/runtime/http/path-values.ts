@@ -3,6 +3,7 @@ import { EdgeError } from '../../errors.ts'
 import type { Identifier } from '../../sdk/wire/primitives.ts'
 import type { HttpRequest } from './http-types.ts'
 import { wrongPath } from './rejection.ts'
+import { type Shape, text } from './shape.ts'
 
 const U32_MAX = 0xffff_ffff
 const MAX_NAME_BYTES = 255
@@ -32,4 +33,18 @@ export function pathU32(request: HttpRequest, name: string): number {
   const text = pathText(request, name)
   if (/^\+?\d+$/.test(text) && Number(text) <= U32_MAX) return Number(text)
   throw wrongPath(`Cannot parse \`${text}\` to a \`u32\``)
+}
+
+/** Whose name it is: Iggy has a number for each. */
+export type NameOwner = 'stream' | 'topic' | 'group'
+
+/** A name of 1..255 bytes. @throws {EdgeError} EDGE_NAME_INVALID with `details.owner`. */
+export function nameOf(owner: NameOwner): Shape<string> {
+  return (found, path) => {
+    const name = text(found, path)
+    const sizeBytes = Buffer.byteLength(name)
+    if (sizeBytes > 0 && sizeBytes <= MAX_NAME_BYTES && name.isWellFormed()) return name
+    const sentence = `Invalid ${owner} name: expected 1..255 bytes of text, found ${sizeBytes}`
+    throw new EdgeError('EDGE_NAME_INVALID', sentence, { details: { owner } })
+  }
 }

@@ -1,7 +1,7 @@
 /** Turns errors into replies: Iggy's JSON with its number, name and field, or the plain sentence of a rejection. Pure. */
 import { type EdgeError, ERROR_TABLE } from '../../errors.ts'
 import { IGGY_ERROR_NAMES } from '../../sdk/wire/error-codes.ts'
-import { mapError } from '../server/error-map.ts'
+import { ERROR_MAP, iggyCodeOf } from '../server/error-map.ts'
 import { json, plain, type Reply } from './http-types.ts'
 import { rejectionStatus } from './rejection.ts'
 
@@ -24,6 +24,8 @@ const FIELDS: Readonly<Record<number, string>> = {
   5002: 'consumer_group_id',
   5004: 'name',
 }
+/** A wrong name has a number by what it was to name. */
+const NAME_CODES: Readonly<Record<string, number>> = { stream: 1013, topic: 2014, group: 5005 }
 const RETRY_AFTER_SECONDS = '1'
 
 export function errorReply(error: EdgeError): Reply {
@@ -32,7 +34,8 @@ export function errorReply(error: EdgeError): Reply {
     const reply = plain(error.message, rejected)
     return rejected === 503 ? withRetry(reply) : reply
   }
-  const { iggyCode, httpStatus } = mapError(error.code)
+  const iggyCode = NAME_CODES[String(error.details.owner)] ?? iggyCodeOf(error, 'vsr')
+  const httpStatus = ERROR_MAP[error.code].http
   const names: Readonly<Record<number, string>> = IGGY_ERROR_NAMES
   // What went wrong inside is for the log, not for a peer.
   const reason = error.code === 'EDGE_INTERNAL' ? 'Internal error' : error.message

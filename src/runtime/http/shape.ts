@@ -2,7 +2,7 @@
  * Shapes of JSON bodies: small decoders that compose. Each takes a parsed value and the dotted path to it, and gives a
  * typed one or rejects the request with 422 and a sentence that names the field, what was found and what was expected. Pure.
  */
-import { wrongShape } from './rejection.ts'
+import { rejection, wrongShape } from './rejection.ts'
 
 export type Shape<T> = (found: unknown, path: string) => T
 export type ShapeOf<S> = S extends Shape<infer T> ? T : never
@@ -16,6 +16,8 @@ const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$
 
 export const text: Shape<string> = (found, path) => {
   if (typeof found !== 'string') throw wrongShape(path, `invalid type: ${describe(found)}, expected a string`)
+  // Half a character has no bytes: it would be stored as another one.
+  if (!found.isWellFormed()) throw rejection(400, `Failed to parse the request body as JSON: ${path}: lone surrogate`)
   return found
 }
 

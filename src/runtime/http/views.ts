@@ -3,8 +3,8 @@
  * beside it (`replication_factor`), so that clients of both generations read them. Pure.
  */
 import type { Partition, Stream, TokenRow, Topic } from '../../log/index.ts'
-import type { Permissions } from '../../sdk/wire/permissions.ts'
 import type { ClientView, ClusterView, GroupView, OffsetView, SendResult, StatsView, UserView } from '../broker/api.ts'
+import { permissionsToJson } from '../broker/permissions-json.ts'
 import type { TopicDefaults } from '../broker/topic-options.ts'
 import { formatByteSize } from './byte-size.ts'
 import { exact, type JsonObject } from './json.ts'
@@ -93,45 +93,9 @@ export function viewUser(user: UserView): JsonObject {
 }
 
 export function viewUserDetails(user: UserView): JsonObject {
-  return { ...viewUser(user), permissions: user.permissions === null ? null : viewPermissions(user.permissions) }
-}
-
-function viewPermissions(permissions: Permissions): JsonObject {
-  const streams = permissions.streams.map((stream) => {
-    const topics = stream.topics.map((topic) => {
-      const rights = {
-        manage_topic: topic.manageTopic,
-        read_topic: topic.readTopic,
-        poll_messages: topic.pollMessages,
-        send_messages: topic.sendMessages,
-      }
-      return [String(topic.topicId), rights] as const
-    })
-    const rights = {
-      manage_stream: stream.manageStream,
-      read_stream: stream.readStream,
-      manage_topics: stream.manageTopics,
-      read_topics: stream.readTopics,
-      poll_messages: stream.pollMessages,
-      send_messages: stream.sendMessages,
-      topics: topics.length === 0 ? null : Object.fromEntries(topics),
-    }
-    return [String(stream.streamId), rights] as const
-  })
   return {
-    global: {
-      manage_servers: permissions.manageServers,
-      read_servers: permissions.readServers,
-      manage_users: permissions.manageUsers,
-      read_users: permissions.readUsers,
-      manage_streams: permissions.manageStreams,
-      read_streams: permissions.readStreams,
-      manage_topics: permissions.manageTopics,
-      read_topics: permissions.readTopics,
-      poll_messages: permissions.pollMessages,
-      send_messages: permissions.sendMessages,
-    },
-    streams: streams.length === 0 ? null : Object.fromEntries(streams),
+    ...viewUser(user),
+    permissions: user.permissions === null ? null : { ...permissionsToJson(user.permissions) },
   }
 }
 

@@ -1,11 +1,11 @@
 import { EdgeError } from '../../../errors.ts'
 import { type HttpRequest, json, NO_CONTENT, notFound, type Route, type RouteContext } from '../http-types.ts'
-import { pathIdentifier, pathText } from '../path-values.ts'
-import { object, text } from '../shape.ts'
+import { nameOf, pathIdentifier, pathText } from '../path-values.ts'
+import { object } from '../shape.ts'
 import { viewGroup, viewGroupDetails } from '../views.ts'
 import { readConsistency } from './consistency.ts'
 
-const groupBody = object({ name: text })
+const groupBody = object({ name: nameOf('group') })
 
 export function consumerGroupRoutes({ broker }: RouteContext): readonly Route[] {
   const streamOf = (request: HttpRequest) => pathIdentifier(request, 'stream_id')

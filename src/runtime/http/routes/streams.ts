@@ -1,11 +1,11 @@
 import { type HttpRequest, json, NO_CONTENT, notFound, type Route, type RouteContext } from '../http-types.ts'
-import { pathIdentifier } from '../path-values.ts'
+import { nameOf, pathIdentifier } from '../path-values.ts'
 import { entries, object, optional, text } from '../shape.ts'
 import { refuseOptions } from '../topic-options.ts'
 import { viewStream, viewStreamDetails } from '../views.ts'
 import { readConsistency } from './consistency.ts'
 
-const streamBody = object({ name: text, options: optional(entries(text)) })
+const streamBody = object({ name: nameOf('stream'), options: optional(entries(text)) })
 const streamId = (request: HttpRequest) => pathIdentifier(request, 'stream_id')
 
 export function streamRoutes({ broker }: RouteContext): readonly Route[] {

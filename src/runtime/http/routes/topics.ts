@@ -1,9 +1,8 @@
-import { EdgeError } from '../../../errors.ts'
 import type { TopicOptions } from '../../../log/index.ts'
 import { optionOf } from '../../broker/topic-option-catalog.ts'
 import { parseTopicOptions } from '../../broker/topic-options.ts'
 import { type HttpRequest, json, NO_CONTENT, notFound, type Route, type RouteContext } from '../http-types.ts'
-import { pathIdentifier } from '../path-values.ts'
+import { nameOf, pathIdentifier } from '../path-values.ts'
 import { wrongShape } from '../rejection.ts'
 import { describe, entries, object, optional, type Shape, text, u8, u32, u64 } from '../shape.ts'
 import { optionOfText } from '../topic-options.ts'
@@ -20,7 +19,7 @@ const compression: Shape<'none' | 'gzip'> = (found, path) => {
 
 /** Guides leave out, or set to null, what Iggy's server insists on: expiry, size and compression have defaults here. */
 const topicFields = {
-  name: text,
+  name: nameOf('topic'),
   compression_algorithm: optional(compression),
   message_expiry: optional(u64('a microsecond expiry as a u64')),
   max_topic_size: optional(u64('a u64 bytes representing a MaxTopicSize')),
@@ -104,8 +103,6 @@ export function topicRoutes({ broker }: RouteContext): readonly Route[] {
  * @throws {EdgeError} EDGE_OPTION_UNKNOWN, EDGE_OPTION_INVALID.
  */
 function optionsOf(body: TopicBody, purpose: 'create' | 'update'): Partial<TopicOptions> {
-  if (body.replication_factor === 0)
-    throw new EdgeError('EDGE_OPTION_INVALID', 'replication_factor: expected 1..255, found 0')
   const options = new Map([...(body.options ?? [])].map(([key, text]) => [key, optionOfText(key, text)]))
   const { compression_algorithm: codec, message_expiry: expiry, max_topic_size: size } = body
   // A new topic that names the default has not asked for anything.
@@ -114,5 +111,7 @@ function optionsOf(body: TopicBody, purpose: 'create' | 'update'): Partial<Topic
   if (expiry !== undefined && expiry > 0n) options.set('message_expiry', optionOf('message_expiry', 'uint64', expiry))
   if (size !== undefined && size > 0n) options.set('max_topic_size', optionOf('max_topic_size', 'uint64', size))
   const asked = parseTopicOptions([...options.values()], purpose)
-  return body.replication_factor === undefined ? asked : { ...asked, replicationFactor: body.replication_factor }
+  const { replication_factor: replicationFactor } = body
+  // Kept and shown for clients of 0.8; the newest server ignores it, 0 included.
+  return replicationFactor === undefined || replicationFactor === 0 ? asked : { ...asked, replicationFactor }
 }

@@ -1,3 +1,4 @@
+import { EdgeError, type ErrorCode } from '../../../errors.ts'
 import type { AccessToken } from '../authentication.ts'
 import { type HttpRequest, json, NO_CONTENT, notFound, type Route, type RouteContext } from '../http-types.ts'
 import type { JsonObject } from '../json.ts'
@@ -8,6 +9,12 @@ import { refuseOptions } from '../topic-options.ts'
 import { viewUser, viewUserDetails } from '../views.ts'
 import { readConsistency } from './consistency.ts'
 
+const LOGIN_FAILURES: ReadonlySet<ErrorCode> = new Set([
+  'EDGE_CREDENTIALS_INVALID',
+  'EDGE_USERNAME_INVALID',
+  'EDGE_PASSWORD_INVALID',
+  'EDGE_USER_INACTIVE',
+])
 const status = oneOf('active', 'inactive')
 const loginBody = object({ username: text, password: text, version: optional(text), context: optional(text) })
 const tokenBody = object({ token: text })
@@ -36,6 +43,16 @@ export function userRoutes({ broker, authentication }: RouteContext): readonly R
     },
   })
 
+  /** One answer for all that can be wrong, so that nothing is learnt of names and states by trying. */
+  async function userOfPassword(username: string, password: string): Promise<number> {
+    try {
+      return await broker.authenticate(username, password)
+    } catch (cause) {
+      if (!(cause instanceof EdgeError) || !LOGIN_FAILURES.has(cause.code)) throw cause
+      throw new EdgeError('EDGE_CREDENTIALS_INVALID', 'Invalid credentials', { cause })
+    }
+  }
+
   return [
     {
       method: 'POST',
@@ -43,7 +60,7 @@ export function userRoutes({ broker, authentication }: RouteContext): readonly R
       access: 'public',
       async handle(request) {
         const { username, password } = await request.body(loginBody)
-        return json(viewAccessToken(authentication.issue(await broker.authenticate(username, password))))
+        return json(viewAccessToken(authentication.issue(await userOfPassword(username, password))))
       },
     },
     {
