@@ -73,19 +73,23 @@ export class Writer {
   }
 
   u8(value: number): void {
-    this.#view.setUint8(this.#claim(1), value)
+    const at = this.#claim(1)
+    this.#view.setUint8(at, value)
   }
 
   u16(value: number): void {
-    this.#view.setUint16(this.#claim(2), value, true)
+    const at = this.#claim(2)
+    this.#view.setUint16(at, value, true)
   }
 
   u32(value: number): void {
-    this.#view.setUint32(this.#claim(4), value, true)
+    const at = this.#claim(4)
+    this.#view.setUint32(at, value, true)
   }
 
   u64(value: bigint): void {
-    this.#view.setBigUint64(this.#claim(8), value, true)
+    const at = this.#claim(8)
+    this.#view.setBigUint64(at, value, true)
   }
 
   u128(value: bigint): void {
@@ -95,7 +99,8 @@ export class Writer {
   }
 
   f32(value: number): void {
-    this.#view.setFloat32(this.#claim(4), value, true)
+    const at = this.#claim(4)
+    this.#view.setFloat32(at, value, true)
   }
 
   bool(value: boolean): void {
@@ -149,6 +154,7 @@ export class Writer {
     this.#view.setUint32(position, value, true)
   }
 
+  /** Call it before touching the buffer or its view: it may put larger ones in their place. */
   #claim(count: number): number {
     this.ensure(count)
     const at = this.#length

@@ -62,8 +62,11 @@ export interface VsrReplyHead {
 }
 
 export interface VsrEviction {
+  /** u128 of the node; SDKs ignore it. */
+  readonly cluster: bigint
   readonly clientId: bigint
-  readonly reason: number
+  /** See `EVICTION`. */
+  readonly reason: EvictionReason
   /** Packed versions, for `incompatibleProtocol` alone; else 0. */
   readonly newestVersion: number
   readonly oldestVersion: number
@@ -202,31 +205,24 @@ export function decodeEviction(frameView: Uint8Array): VsrEviction {
     throw new EdgeError('EDGE_FRAME_INVALID', `vsr eviction: expected command 13 and reason 1..15, found ${found}`)
   }
   return {
+    cluster: getU128(view, 32),
     clientId: getU128(view, 128),
-    reason,
+    reason: reason as EvictionReason,
     newestVersion: view.getUint32(144, true),
     oldestVersion: view.getUint32(148, true),
   }
 }
 
-/** @param window packed protocol versions, for `incompatibleProtocol` alone. */
-export function writeEviction(
-  writer: Writer,
-  clientId: bigint,
-  reason: EvictionReason,
-  window: { readonly oldest: number; readonly newest: number } = { oldest: 0, newest: 0 },
-): void {
-  writeFrame(
-    writer,
-    FRAME_COMMAND.eviction,
-    () => undefined,
-    (view) => {
-      setU128(view, 128, clientId)
-      view.setUint32(144, window.newest, true)
-      view.setUint32(148, window.oldest, true)
-      view.setUint8(EVICTION_REASON_AT, reason)
-    },
-  )
+/** Versions are 0 but for `incompatibleProtocol`. */
+export function writeEviction(writer: Writer, eviction: VsrEviction): void {
+  const writeNothing = (): void => undefined
+  writeFrame(writer, FRAME_COMMAND.eviction, writeNothing, (view) => {
+    setU128(view, 32, eviction.cluster)
+    setU128(view, 128, eviction.clientId)
+    view.setUint32(144, eviction.newestVersion, true)
+    view.setUint32(148, eviction.oldestVersion, true)
+    view.setUint8(EVICTION_REASON_AT, eviction.reason)
+  })
 }
 
 function writeFrame(
