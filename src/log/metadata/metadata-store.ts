@@ -2,7 +2,7 @@
  * Everything that is not a message, in one SQLite file: the log's `MetadataStore`, and beside it the tables that only the
  * log reads. Reads come from memory. docs/formats/metadata.md says what each table is worth after a crash.
  */
-import type { ConsumerKind, CursorRow, GroupRow, MetadataStore, TokenRow, UserRow } from '../api.ts'
+import type { ConsumerKind, CursorRow, GroupRow, MetadataStore, Partition, TokenRow, UserRow } from '../api.ts'
 import type { HintStore, ProducerStore, ReportFinding } from '../ports.ts'
 import type { Scheduler } from '../scheduler.ts'
 import { Accounts } from './accounts.ts'
@@ -46,12 +46,14 @@ export class SqliteMetadata implements MetadataStore {
   readonly #groups: Groups
   readonly #progress: Progress
   readonly #hints: SqliteHints
+  readonly #report: ReportFinding
   readonly #settings = new Map<string, string>()
   readonly #putSetting
   #topicKeys: TopicKeys = () => []
 
   constructor(connection: Connection, options: Omit<MetadataOptions, 'path' | 'setAside'>) {
     this.#connection = connection
+    this.#report = options.report
     this.#accounts = new Accounts(connection)
     this.#groups = new Groups(connection)
     this.#progress = new Progress({
@@ -209,9 +211,28 @@ export class SqliteMetadata implements MetadataStore {
     for (const { streamId, topicId } of this.#groups.topics()) this.#forgetDeletedGroups(streamId, topicId)
   }
 
-  /** Lowers offsets and cursors above the end of a partition. @returns how many. */
-  clamp(partitionKey: number, nextOffset: bigint): number {
-    return this.#progress.clamp(partitionKey, nextOffset)
+  /**
+   * Lowers offsets and cursors above the end of a partition, once after recovery, and says so.
+   *
+   * @returns how many were lowered.
+   */
+  clamp(partition: Pick<Partition, 'key' | 'streamId' | 'topicId' | 'partitionId' | 'nextOffset'>): number {
+    const { key, streamId, topicId, partitionId, nextOffset } = partition
+    const count = this.#progress.clamp(key, nextOffset)
+    if (count === 0) return 0
+    this.#report({
+      event: 'log.offsets.clamped',
+      level: 'warn',
+      text: `${count} consumer offsets or cursors of ${streamId}/${topicId}/${partitionId} lay behind the end of its log and are set to it (next offset ${nextOffset})`,
+      fields: {
+        stream_id: streamId,
+        topic_id: topicId,
+        partition_id: partitionId,
+        next_offset: nextOffset,
+        row_count: count,
+      },
+    })
+    return count
   }
 
   /** Writes what is pending and closes the file. Idempotent. */

@@ -6,15 +6,16 @@ import { afterEach, beforeEach, test } from 'node:test'
 import { EdgeError } from '../../../src/errors.ts'
 import type { Partition, TopicOptions } from '../../../src/log/api.ts'
 import type { StoreCatalog } from '../../../src/log/catalog/catalog.ts'
-import { openCatalog } from '../../../src/log/catalog/open-catalog.ts'
 import { RECOVERED_OPTIONS } from '../../../src/log/catalog/scan.ts'
 import { inspectStore } from '../../../src/log/catalog/store-state.ts'
 import type { FileSystem, LogFile } from '../../../src/log/io/file-system.ts'
 import { createNodeFileSystem } from '../../../src/log/io/node-file-system.ts'
-import { openMetadata, type SqliteMetadata } from '../../../src/log/metadata/metadata-store.ts'
+import type { SqliteMetadata } from '../../../src/log/metadata/metadata-store.ts'
+import { openNames } from '../../../src/log/names.ts'
 import type { PartitionHost, PartitionSpec } from '../../../src/log/ports.ts'
-import { Quarantine } from '../../../src/log/quarantine.ts'
 import type { Scheduler } from '../../../src/log/scheduler.ts'
+import { LOG_SETTINGS } from '../../../src/log/settings.ts'
+import { defaultsOf } from '../../../src/setting.ts'
 
 let folder: string
 let findings: string[]
@@ -82,43 +83,20 @@ interface Store {
 }
 
 async function open(fileSystem: FileSystem = createNodeFileSystem(folder), maxPartitions = 5000): Promise<Store> {
-  const report = (finding: { event: string }) => void findings.push(finding.event)
-  const quarantine = new Quarantine({ fileSystem, maxBytes: 1 << 20, maxAgeUs: 86_400_000_000n })
-  const state = inspectStore(fileSystem, false)
-  const metadata = openMetadata({
-    path: join(folder, 'metadata.sqlite'),
+  const { catalog, metadata, close } = await openNames({
+    fileSystem,
+    metadataPath: join(folder, 'metadata.sqlite'),
+    clock,
     scheduler,
-    report,
-    setAside: (path) => void quarantine.take(path.slice(folder.length + 1), nowUs),
+    report: (finding) => findings.push(finding.event),
+    settings: { ...defaultsOf(LOG_SETTINGS), max_partitions: maxPartitions },
+    expectExisting: false,
   })
-  try {
-    const catalog = await openCatalog({
-      fileSystem,
-      clock,
-      scheduler,
-      report,
-      metadata,
-      quarantine,
-      state,
-      maxPartitions,
-    })
-    const host = new Host(fileSystem)
-    catalog.attach(host, () => undefined)
-    const store = {
-      catalog,
-      metadata,
-      host,
-      async close() {
-        await catalog.close()
-        metadata.close()
-      },
-    }
-    opened.push(store)
-    return store
-  } catch (error) {
-    metadata.close()
-    throw error
-  }
+  const host = new Host(fileSystem)
+  catalog.attach(host, () => undefined)
+  const store = { catalog, metadata, host, close }
+  opened.push(store)
+  return store
 }
 
 async function reopen(store: Store): Promise<Store> {

@@ -77,6 +77,10 @@ function user(id: number, username: string): UserRow {
   }
 }
 
+function endOf(key: number, nextOffset: bigint) {
+  return { key, streamId: 0, topicId: 0, partitionId: 0, nextOffset }
+}
+
 const isCode = (code: string) => (error: unknown) => error instanceof EdgeError && error.code === code
 
 test('users, tokens, groups and settings are there after a restart', async () => {
@@ -237,18 +241,19 @@ test('offsets and cursors above the end of the log are lowered to its last messa
   store.setOffset(1, 'consumer', 1, 900n)
   store.setOffset(1, 'consumer', 2, 499n)
   store.setCursor('central', 1, { confirmedOffset: 700n, upstreamOffset: 3n })
-  assert.equal(store.clamp(1, 500n), 2)
+  assert.equal(store.clamp(endOf(1, 500n)), 2)
+  assert.deepEqual(findings, ['log.offsets.clamped'])
   assert.equal(store.offset(1, 'consumer', 1), 499n)
   assert.equal(store.offset(1, 'consumer', 2), 499n)
   assert.deepEqual(store.cursor('central', 1), { confirmedOffset: 499n, upstreamOffset: null })
-  assert.equal(store.clamp(1, 500n), 0)
+  assert.equal(store.clamp(endOf(1, 500n)), 0)
 })
 
 test('in a log that became empty offsets vanish and cursors start over', () => {
   const store = open()
   store.setOffset(1, 'consumer', 1, 3n)
   store.setCursor('central', 1, { confirmedOffset: 3n, upstreamOffset: 3n })
-  assert.equal(store.clamp(1, 0n), 2)
+  assert.equal(store.clamp(endOf(1, 0n)), 2)
   assert.equal(store.offset(1, 'consumer', 1), undefined)
   assert.equal(store.cursor('central', 1)?.confirmedOffset, -1n)
 })
@@ -347,6 +352,35 @@ test('damage anywhere never stops the start', async () => {
     writeFileSync(path, bytes)
     open().close()
   }
+})
+
+test('a write-ahead log that is damaged or alone costs what it held, never the start', async () => {
+  const first = open()
+  await first.putUser(user(0, 'iggy'))
+  first.close()
+  const sound = readFileSync(path)
+  const second = open()
+  await second.putUser(user(1, 'ann'))
+  const log = readFileSync(`${path}-wal`)
+  second.close()
+  assert.ok(log.length > 0)
+  const logs = {
+    whole: log,
+    zeros: new Uint8Array(log.length),
+    garbage: log.map((byte) => byte ^ 0x5a),
+    cut: log.subarray(0, log.length - 9),
+  }
+  for (const [name, bytes] of Object.entries(logs)) {
+    writeFileSync(path, sound)
+    writeFileSync(`${path}-wal`, bytes)
+    const store = open()
+    assert.deepEqual([...store.users.keys()], name === 'whole' ? [0, 1] : [0], name)
+    store.close()
+  }
+  rmSync(path)
+  writeFileSync(`${path}-wal`, log)
+  assert.equal(open().users.size, 0, 'without its database it is nothing')
+  assert.deepEqual(findings, [])
 })
 
 test('a file of a newer release is refused and left as it is', () => {
