@@ -472,6 +472,45 @@ test('unknown files and folders are left where they are', async () => {
   }
 })
 
+test('an old copy of metadata.sqlite brings back neither deleted topics nor their groups, and hides no new ones', async () => {
+  let store = await open()
+  await fillStore(store)
+  for (const topicId of [0, 1]) await store.metadata.createGroup(0, topicId, 'readers')
+  await store.metadata.createGroup(1, 0, 'kept')
+  store.metadata.setOffset(1, 'group', 0, 5n)
+  await store.close()
+  const old = readFileSync(join(folder, 'metadata.sqlite'))
+  store = await open()
+  await store.catalog.deleteTopic(0, 0)
+  await store.catalog.deleteTopic(0, 1)
+  await store.catalog.createTopic(0, { name: 'temperature', partitionCount: 1, options: OPTIONS })
+  await store.catalog.createStream('new')
+  const after = seen(store.catalog)
+  await store.close()
+  writeFileSync(join(folder, 'metadata.sqlite'), old)
+  store = await open()
+  assert.deepEqual(seen(store.catalog), after)
+  assert.deepEqual(store.metadata.groupsOf(0, 0), [], 'the group belonged to the topic that had this id before')
+  assert.deepEqual(store.metadata.groupsOf(0, 1), [])
+  assert.equal(store.metadata.groupsOf(1, 0).length, 1)
+  assert.equal(store.metadata.offset(1, 'group', 0), undefined)
+  assert.deepEqual(
+    store.metadata.copies
+      .all()
+      .map(({ streamId, topicId }) => [streamId, topicId])
+      .sort(),
+    [
+      [-1, -1],
+      [0, -1],
+      [0, 0],
+      [1, -1],
+      [1, 0],
+      [2, -1],
+    ].sort(),
+  )
+  assert.deepEqual(findings, [])
+})
+
 // ---- stops between any two steps ---------------------------------------------------------------------------------------
 
 class Stopped extends Error {}
