@@ -125,3 +125,8 @@ function decodeField(definition: Definition, name: string, field: Field<unknown>
     throw frameFault('frame-invalid', `${definition.type}.${name}: ${why}`)
   }
 }
+
+/** @returns any item of the protocol's subset of CBOR: maps as `Map`, no tags. For payloads in the stored form. */
+export function encodeItem(item: unknown): Uint8Array {
+  return encoder.encode(item)
+}

@@ -1,6 +1,6 @@
 /** The device protocol's codec: frames of `docs/protocol/edge.md` as objects and bytes. Pure; runs in a browser. */
 export { EdgeFrameAssembler } from './assembler.ts'
-export { aboutFrame, decodeFrame, encodeBareFrame, encodeFrame, type IgnorableFrame } from './codec.ts'
+export { aboutFrame, decodeFrame, encodeBareFrame, encodeFrame, encodeItem, type IgnorableFrame } from './codec.ts'
 export {
   EDGE_CODES,
   type EdgeCodeName,

@@ -1,0 +1,95 @@
+/** What a device has declared: number, topic, kind and lane, until the session ends. Pure. */
+
+import type { EdgeError } from '../../../errors.ts'
+import { EDGE_CODES, edgeCodeOf, type Frame, LANES } from '../../../sdk/wire/edge/index.ts'
+import { DatagramMask } from './datagram-mask.ts'
+import type { TargetFacts } from './exchange.ts'
+import { KINDS, StoredForm } from './stored-form.ts'
+
+export interface AliasRefusal {
+  readonly code: number
+  readonly retryMs: number | null
+  readonly text: string
+}
+
+export interface Alias {
+  readonly id: number
+  readonly lane: number
+  readonly form: StoredForm
+  readonly wantsOffsets: boolean
+  readonly datagrams: DatagramMask
+  /** Where its readings go, or why they may not; undefined for the moment between the two. */
+  target: TargetFacts | undefined
+  refusal: AliasRefusal | undefined
+  /** Runs under it that are not acknowledged: it cannot be replaced meanwhile. */
+  pendingRuns: number
+}
+
+export class Aliases {
+  readonly #deviceName: string
+  readonly #maxCount: number
+  readonly #aliases = new Map<number, Alias>()
+
+  constructor(deviceName: string, maxCount: number) {
+    this.#deviceName = deviceName
+    this.#maxCount = maxCount
+  }
+
+  get(id: number): Alias | undefined {
+    return this.#aliases.get(id)
+  }
+
+  values(): Iterable<Alias> {
+    return this.#aliases.values()
+  }
+
+  /** @returns the refusal of the declaration itself, or undefined when it stands. */
+  declare(frame: Frame<'alias'>): AliasRefusal | undefined {
+    const before = this.#aliases.get(frame.alias)
+    if (before !== undefined && before.pendingRuns > 0) {
+      return refusal('valueInvalid', 'readings of this alias are not acknowledged yet')
+    }
+    if (before === undefined && this.#aliases.size >= this.#maxCount) {
+      return refusal('limitReached', `at most ${this.#maxCount} aliases`)
+    }
+    if (frame.kind === KINDS.numbers && frame.options?.fields === undefined) {
+      return refusal('valueInvalid', 'kind 3 needs fields')
+    }
+    this.#aliases.set(frame.alias, {
+      id: frame.alias,
+      lane: frame.options?.lane ?? LANES.live,
+      form: new StoredForm(this.#deviceName, frame),
+      wantsOffsets: frame.options?.wantsOffsets ?? false,
+      datagrams: new DatagramMask(),
+      target: undefined,
+      refusal: undefined,
+      pendingRuns: 0,
+    })
+    return undefined
+  }
+
+  resolved(id: number, target: TargetFacts): void {
+    const alias = this.#aliases.get(id)
+    if (alias !== undefined) alias.target = target
+  }
+
+  refused(id: number, error: EdgeError): AliasRefusal {
+    const { code, retryMs } = EDGE_CODES[edgeCodeOf(error)]
+    const found = { code, retryMs, text: shortText(error.message) }
+    const alias = this.#aliases.get(id)
+    if (alias !== undefined) alias.refusal = found
+    return found
+  }
+}
+
+/** For frames: text is at most 120 bytes long. */
+export function shortText(text: string): string {
+  let short = text.slice(0, 120)
+  while (new TextEncoder().encode(short).byteLength > 120) short = short.slice(0, -1)
+  return short
+}
+
+function refusal(name: keyof typeof EDGE_CODES, text: string): AliasRefusal {
+  const { code, retryMs } = EDGE_CODES[name]
+  return { code, retryMs, text }
+}

@@ -1,0 +1,130 @@
+/**
+ * One subscription of one session: where it reads on, what the device has not acknowledged yet, how far the cursor is. Pure.
+ *
+ * `next` is the offset to read from. Open messages were sent and not answered. The cursor is the offset below which nothing
+ * is open: it moves with the answers, over messages that were left out as well.
+ */
+import type { DownMessage } from '../ports.ts'
+
+export interface SubscriptionOptions {
+  readonly id: number
+  readonly stream: number
+  readonly windowBytes: number
+  readonly windowMessages: number
+  /** Messages meant for this device only: those with its name as key, with `*`, or without a key. */
+  readonly deviceName: string | undefined
+  /** A poll: ends after so many messages or when nothing is left. */
+  readonly maxMessages: number | undefined
+}
+
+/** One read asks for at most so many messages: the window is in messages of the device, most may be for others. */
+const READ_COUNT = 256
+const READ_BYTES = 64 * 1024
+
+export class Subscription {
+  readonly options: SubscriptionOptions
+  #next = 0n
+  #end = 0n
+  #isReady = false
+  #isReading = false
+  #sentCount = 0
+  #skippedCount = 0
+  #cursor: bigint | undefined
+  /** Sent and not answered, ascending. */
+  #open: { readonly offset: bigint; readonly sizeBytes: number }[] = []
+
+  constructor(options: SubscriptionOptions) {
+    this.options = options
+  }
+
+  start(next: bigint, endOffset: bigint): void {
+    this.#next = next
+    this.#end = endOffset
+    this.#isReady = true
+  }
+
+  grew(endOffset: bigint): void {
+    if (endOffset > this.#end) this.#end = endOffset
+  }
+
+  /** Whether a poll has had all it asked for; what it sent may still be open. */
+  get isFinished(): boolean {
+    const { maxMessages } = this.options
+    if (maxMessages === undefined || !this.#isReady || this.#isReading) return false
+    return this.#sentCount >= maxMessages || this.#next >= this.#end
+  }
+
+  get openCount(): number {
+    return this.#open.length
+  }
+
+  /** @returns what to read now, or undefined when nothing is there or the device has enough. */
+  wants(): { fromOffset: bigint; maxCount: number; maxBytes: number } | undefined {
+    const room = this.#room()
+    if (!this.#isReady || this.#isReading || room <= 0 || this.#next >= this.#end) return undefined
+    this.#isReading = true
+    const isForAll = this.options.deviceName === undefined
+    return {
+      fromOffset: this.#next,
+      maxCount: isForAll ? Math.min(room, READ_COUNT) : READ_COUNT,
+      maxBytes: READ_BYTES,
+    }
+  }
+
+  readFailed(): void {
+    this.#isReading = false
+  }
+
+  /** @param nextOffset where to read on, after everything that was read. @returns messages to send, with what lay between. */
+  take(
+    messages: readonly DownMessage[],
+    nextOffset: bigint,
+    maxMessageBytes: number,
+  ): { readonly message: DownMessage; readonly skippedCount: number }[] {
+    this.#isReading = false
+    const taken: { message: DownMessage; skippedCount: number }[] = []
+    for (const message of messages) {
+      if (!this.#isMeant(message) || message.body.byteLength > maxMessageBytes) {
+        this.#skippedCount++
+        this.#next = message.offset + 1n
+        continue
+      }
+      if (this.#room() <= 0) return taken // the rest is read again when the device has answered
+      taken.push({ message, skippedCount: this.#skippedCount })
+      this.#skippedCount = 0
+      this.#sentCount++
+      this.#open.push({ offset: message.offset, sizeBytes: message.body.byteLength })
+      this.#next = message.offset + 1n
+    }
+    this.#next = nextOffset
+    return taken
+  }
+
+  /** The device has taken everything up to `offset`. @returns the cursor to store, when it moved. */
+  answered(offset: bigint): bigint | undefined {
+    this.#open = this.#open.filter((one) => one.offset > offset)
+    return this.advanced()
+  }
+
+  /** @returns the cursor to store, when it moved: over messages that were left out it moves by itself. */
+  advanced(): bigint | undefined {
+    const cursor = (this.#open[0]?.offset ?? this.#next) - 1n
+    if (cursor < 0n || (this.#cursor !== undefined && cursor <= this.#cursor)) return undefined
+    this.#cursor = cursor
+    return cursor
+  }
+
+  /** Messages that may still be sent. */
+  #room(): number {
+    const { windowBytes, windowMessages, maxMessages } = this.options
+    const openBytes = this.#open.reduce((sum, one) => sum + one.sizeBytes, 0)
+    if (openBytes >= windowBytes) return 0
+    const left = maxMessages === undefined ? Number.POSITIVE_INFINITY : maxMessages - this.#sentCount
+    return Math.min(windowMessages - this.#open.length, left)
+  }
+
+  #isMeant({ key }: DownMessage): boolean {
+    const { deviceName } = this.options
+    return deviceName === undefined || key === undefined || key === '*' || key === deviceName
+  }
+}

@@ -1,0 +1,443 @@
+/**
+ * Readings on their way in: publish, batch, series, skip, datagrams; acks, nacks, windows and rates. Pure.
+ *
+ * A frame is worked off in runs: consecutive readings that are stored in one append, or refused for good in one record.
+ * Every append is answered in the same turn, before the next run of the frame is begun; so a refusal always concerns the
+ * newest run and leaves no hole behind it.
+ */
+import type { EdgeError } from '../../../errors.ts'
+import {
+  type AckedRun,
+  ALARM_WINDOW,
+  DEFAULT_LIMITS,
+  EDGE_CODES,
+  type EdgeCodeName,
+  type EdgeLimits,
+  edgeCodeOf,
+  type Frame,
+  LANE_COUNT,
+  LANES,
+} from '../../../sdk/wire/edge/index.ts'
+import { type Alias, Aliases, type AliasRefusal, shortText } from './aliases.ts'
+import { DeviceClock } from './device-clock.ts'
+import type { Effect, LossReason, Moment, Settlement, WelcomeFacts } from './exchange.ts'
+import { Lane, type Run } from './lane.ts'
+import { type PublishFrame, readingsOf, type TimedValues } from './publish-readings.ts'
+import { errorAbout, gapNack, joined, nack, wrongValue } from './replies.ts'
+import type { Reading } from './stored-form.ts'
+import { TokenBucket } from './token-bucket.ts'
+
+const BURST_SECONDS = 2
+/** Lane 0 has a rate of its own: this share of the others'. */
+const ALARM_RATE_SHARE = 0.1
+const REPORT_INTERVAL_MS = 10_000
+const SKIP_REASONS: readonly LossReason[] = ['skipped-overflow', 'skipped-expired', 'skipped-damaged', 'lost-by-edge']
+const PROMISE_DURABLE = 0
+const PROMISE_BUFFERED = 1
+/** Alias number of runs that belong to none: skips. */
+const NO_ALIAS = -1
+
+export interface UplinkOptions {
+  readonly deviceName: string
+  readonly epoch: number
+  readonly limits: EdgeLimits
+  /** Per lane, what the device says was acknowledged: where the log knows nothing. */
+  readonly acked: readonly { readonly lane: number; readonly sequence: number }[]
+  readonly welcome: WelcomeFacts
+  readonly controlStream: number
+  readonly nowMs: number
+  /** For tests of the rules: another implementation of a lane. */
+  readonly createLane?: (have: number) => Lane
+}
+
+/** Readings of one frame, and how far they have been worked off. */
+interface Work extends TimedValues {
+  readonly stream: number
+  readonly alias: Alias
+  readonly lane: number
+  /** Sequence of values[0]. */
+  readonly first: number
+  /** Index of the next reading. */
+  at: number
+  /** Counted with the first run. */
+  sizeBytes: number
+}
+
+export class Uplink {
+  readonly clock = new DeviceClock()
+  readonly aliases: Aliases
+  readonly #options: UplinkOptions
+  readonly #lanes: readonly Lane[]
+  /** Stream that carries a lane; a second one is refused while the first is open. */
+  readonly #laneStreams = new Map<number, number>()
+  readonly #rates: { readonly readings: TokenBucket; readonly bytes: TokenBucket }[]
+  readonly #laneOfTicket = new Map<number, number>()
+  #work: Work | undefined
+  #nextTicket = 1
+  /** Largest ever announced: beyond it the device breaks the protocol. */
+  readonly #maxWindow: { readonly bytes: number; readonly readings: number }
+  #reportedMs: number
+
+  constructor(options: UplinkOptions) {
+    this.#options = options
+    const { limits, welcome, acked, nowMs } = options
+    const createLane = options.createLane ?? ((have: number) => new Lane(have))
+    this.aliases = new Aliases(options.deviceName, limits.aliases)
+    this.#lanes = Array.from({ length: LANE_COUNT }, (_, lane) => {
+      const known = welcome.lanes.find((one) => one.lane === lane)?.have
+      return createLane(known ?? acked.find((one) => one.lane === lane)?.sequence ?? 0)
+    })
+    const bucket = (perSecond: number) => new TokenBucket(perSecond, BURST_SECONDS, nowMs)
+    this.#rates = [ALARM_RATE_SHARE, 1].map((share) => ({
+      readings: bucket(limits.readingsPerSecond * share),
+      bytes: bucket(limits.bytesPerSecond * share),
+    }))
+    // Until it has read `welcome`, the device goes by the defaults.
+    this.#maxWindow = {
+      bytes: Math.max(limits.windowBytes, DEFAULT_LIMITS.windowBytes),
+      readings: Math.max(limits.windowReadings, DEFAULT_LIMITS.windowReadings),
+    }
+    this.#reportedMs = nowMs
+  }
+
+  /** Whether anything waits to be acknowledged. */
+  get isPending(): boolean {
+    return this.#lanes.some((lane) => lane.isPending)
+  }
+
+  get unackedBytes(): number {
+    return this.#lanes.reduce((sum, lane) => sum + lane.unackedBytes, 0)
+  }
+
+  declare(stream: number, frame: Frame<'alias'>): Effect[] {
+    const refusal = this.aliases.declare(frame)
+    if (refusal !== undefined) return [errorAbout(stream, 'alias', frame.alias, refusal)]
+    return [{ type: 'resolve', alias: frame.alias, topic: frame.topic, partition: frame.options?.partition }]
+  }
+
+  publish(stream: number, frame: PublishFrame, sizeBytes: number, now: Moment): Effect[] {
+    const alias = this.aliases.get(frame.alias)
+    if (alias === undefined) return [wrongValue(stream, frame, 'alias not declared')]
+    const carrier = this.#laneStreams.get(alias.lane) ?? stream
+    if (carrier !== stream) return [wrongValue(stream, frame, 'lane in use on another stream')]
+    this.#laneStreams.set(alias.lane, stream)
+    const readings = readingsOf(frame)
+    const count = readings.values.length
+    if (count > this.#options.limits.readingsPerFrame)
+      return [wrongValue(stream, frame, `${count} readings in a frame`)]
+    const offer = this.#lane(alias.lane).offer(frame.sequence, frame.sequence + count - 1)
+    if (offer.type === 'passed-over') return []
+    if (offer.type === 'duplicate') return this.#acknowledgeAgain(stream, alias.lane)
+    if (offer.type === 'gap') {
+      return [gapNack(stream, alias.lane, offer.expected, count)]
+    }
+    const excess = this.#excess(alias.lane, sizeBytes, count)
+    if (excess !== undefined) return [excess]
+    const at = offer.first - frame.sequence
+    this.#work = { stream, alias, lane: alias.lane, first: frame.sequence, ...readings, at, sizeBytes }
+    return this.#refusedAtOnce(this.#work, now) ?? this.#advance(now)
+  }
+
+  skip(stream: number, frame: Frame<'skip'>): Effect[] {
+    const lane = this.#lane(frame.lane)
+    const last = frame.first + frame.count - 1
+    if (frame.count === 0) return [wrongValue(stream, frame, 'nothing skipped')]
+    const offer = lane.offer(frame.first, last)
+    if (offer.type === 'passed-over') return []
+    if (offer.type === 'duplicate') return this.#acknowledgeAgain(stream, frame.lane)
+    if (offer.type === 'gap') {
+      return [gapNack(stream, frame.lane, offer.expected, frame.count)]
+    }
+    if (!this.#laneStreams.has(frame.lane)) this.#laneStreams.set(frame.lane, stream)
+    const reason = SKIP_REASONS[frame.why] ?? 'skipped-damaged'
+    return this.#dispose(frame.lane, {
+      first: offer.first,
+      last,
+      alias: NO_ALIAS,
+      sizeBytes: 0,
+      refusal: undefined,
+      reason,
+    })
+  }
+
+  datagram(frame: Frame<'datagram'>, now: Moment): Effect[] {
+    const alias = this.aliases.get(frame.alias)
+    const isTaken =
+      alias?.target !== undefined &&
+      alias.form.problemOf(frame.value, alias.target.maxPayloadBytes) === undefined &&
+      alias.datagrams.take(frame.number) &&
+      this.#waitMs(alias.lane, 1, 0, now) === 0
+    if (!isTaken) {
+      return [{ type: 'lost', reason: 'datagram-dropped', lane: alias?.lane ?? 0, first: frame.number, count: 1 }]
+    }
+    const reading = { originUs: this.clock.originOf(frame.time, now).originUs, value: frame.value }
+    const batch = alias.form.pack([reading])
+    return [{ type: 'append', ticket: this.#nextTicket++, alias: alias.id, batch, tag: null }]
+  }
+
+  /** The log took the newest run. */
+  appended(ticket: number, offset: bigint, now: Moment): Effect[] {
+    const lane = this.#laneOfTicket.get(ticket)
+    if (lane === undefined) return [] // a datagram
+    this.#lane(lane).stored(ticket, offset)
+    return this.#advance(now)
+  }
+
+  /** The log did not take the newest run. */
+  appendRefused(ticket: number, error: EdgeError, now: Moment): Effect[] {
+    const laneId = this.#laneOfTicket.get(ticket)
+    if (laneId === undefined) return []
+    const work = this.#work
+    this.#forgetTicket(ticket)
+    const run = this.#lane(laneId).withdraw(ticket)
+    if (run === undefined || work === undefined) return []
+    work.alias.pendingRuns--
+    work.sizeBytes = run.sizeBytes
+    const { code, retryMs, after } = EDGE_CODES[edgeCodeOf(error)]
+    const text = shortText(error.message)
+    if (after === 'lane-held' || retryMs !== null) {
+      this.#work = undefined
+      const first = this.#lane(laneId).hold()
+      const count = run.last - run.first + 1
+      const pause = retryMs ?? EDGE_CODES.noRoom.retryMs
+      return [nack(work.stream, { lane: laneId, first, count, code, retryMs: pause, text })]
+    }
+    const refusal = { code, text }
+    const disposed = this.#dispose(laneId, { ...run, alias: work.alias.id, refusal, reason: 'refused' })
+    work.alias.pendingRuns++
+    return [...disposed, ...this.#advance(now)]
+  }
+
+  /** Acknowledges what became durable or failed, at most one ack a lane. */
+  settled(results: readonly Settlement[]): Effect[] {
+    const effects: Effect[] = []
+    const done = new Map<number, { upTo: number; runs: Run[] }>()
+    for (const { ticket, error } of results) {
+      const laneId = this.#laneOfTicket.get(ticket)
+      if (laneId === undefined) continue
+      const lane = this.#lane(laneId)
+      if (error === null && lane.isOrphan(ticket)) {
+        return [{ type: 'close', code: EDGE_CODES.internal.code, reason: 'a later write was kept, an earlier one not' }]
+      }
+      if (error !== null) {
+        effects.push(...this.#failed(laneId, ticket, error))
+        continue
+      }
+      const settled = lane.settle(ticket)
+      if (settled === undefined) continue
+      const before = done.get(laneId)?.runs ?? []
+      done.set(laneId, { upTo: settled.upTo, runs: [...before, ...settled.runs] })
+    }
+    for (const [laneId, { upTo, runs }] of done) effects.push(...this.#acknowledge(laneId, upTo, runs))
+    return effects
+  }
+
+  /** Publishes of its lanes may come on another stream now. */
+  streamEnded(stream: number): void {
+    for (const [lane, carrier] of this.#laneStreams) if (carrier === stream) this.#laneStreams.delete(lane)
+  }
+
+  /** Tells about datagrams, at most every ten seconds and only what changed. */
+  reports(now: Moment): Effect[] {
+    if (now.monotonicMs - this.#reportedMs < REPORT_INTERVAL_MS) return []
+    this.#reportedMs = now.monotonicMs
+    return [...this.aliases.values()].flatMap((alias): Effect[] => {
+      const report = alias.datagrams.report()
+      if (report === undefined) return []
+      const frame: Frame = { type: 'datagram-report', alias: alias.id, ...report }
+      return [{ type: 'send', stream: this.#options.controlStream, frame }]
+    })
+  }
+
+  /** Refusals that concern all of a frame: its alias, or the rate. */
+  #refusedAtOnce(work: Work, now: Moment): Effect[] | undefined {
+    const left = work.values.length - work.at
+    const { refusal } = work.alias
+    if (refusal !== undefined) return this.#refuseRest(work, refusal)
+    const waitMs = this.#waitMs(work.lane, left, work.sizeBytes, now)
+    if (waitMs === 0) return undefined
+    return this.#refuseRest(work, { code: EDGE_CODES.rate.code, retryMs: waitMs, text: 'over the rate' })
+  }
+
+  #refuseRest(work: Work, refusal: AliasRefusal): Effect[] {
+    this.#work = undefined
+    const lane = this.#lane(work.lane)
+    const [first, last] = [work.first + work.at, work.first + work.values.length - 1]
+    if (refusal.retryMs !== null) {
+      lane.hold()
+      return [nack(work.stream, { lane: work.lane, first, count: last - first + 1, ...refusal })]
+    }
+    work.alias.pendingRuns++
+    const { sizeBytes } = work
+    const run = { first, last, alias: work.alias.id, sizeBytes, refusal, reason: 'refused' as const }
+    return this.#dispose(work.lane, run)
+  }
+
+  /** Begins runs of the current frame until one has to be answered, or the frame is done. */
+  #advance(now: Moment): Effect[] {
+    const effects: Effect[] = []
+    for (let work = this.#work; work !== undefined; work = this.#work) {
+      if (work.at >= work.values.length) {
+        this.#work = undefined
+        break
+      }
+      const problem = problemAt(work, work.at)
+      const end = endOfRun(work)
+      const [first, last] = [work.first + work.at, work.first + end - 1]
+      const sizeBytes = work.sizeBytes
+      work.alias.pendingRuns++
+      work.sizeBytes = 0
+      if (problem === undefined) {
+        effects.push(this.#append(work, end, { first, last, sizeBytes }, now))
+        work.at = end
+        break
+      }
+      work.at = end
+      const name: EdgeCodeName = problem.isTooLarge ? 'readingTooLarge' : 'valueInvalid'
+      const refusal = { code: EDGE_CODES[name].code, text: shortText(problem.text) }
+      effects.push(
+        ...this.#dispose(work.lane, { first, last, alias: work.alias.id, sizeBytes, refusal, reason: 'refused' }),
+      )
+    }
+    return effects
+  }
+
+  #append(work: Work, end: number, range: { first: number; last: number; sizeBytes: number }, now: Moment): Effect {
+    const readings: Reading[] = []
+    for (let at = work.at; at < end; at++) {
+      const { originUs } = this.clock.originOf(work.times[at] ?? null, now)
+      readings.push({ originUs, value: work.values[at] ?? null })
+    }
+    const promise = work.alias.target?.promise === 'buffered' ? PROMISE_BUFFERED : PROMISE_DURABLE
+    const ticket = this.#begin(work.lane, { ...range, alias: work.alias.id, promise, refusal: undefined })
+    const batch = work.alias.form.pack(readings)
+    return { type: 'append', ticket, alias: work.alias.id, batch, tag: this.#tag(work.lane, range) }
+  }
+
+  /** Sequences that end without a reading in the log: the log is told, so that they are never waited for again. */
+  #dispose(
+    lane: number,
+    run: Pick<Run, 'first' | 'last' | 'alias' | 'sizeBytes' | 'refusal'> & { reason: LossReason },
+  ): Effect[] {
+    const { reason, first, last, alias, sizeBytes, refusal } = run
+    const ticket = this.#begin(lane, { first, last, alias, sizeBytes, refusal, promise: PROMISE_DURABLE })
+    return [
+      { type: 'record', ticket, tag: this.#tag(lane, run) },
+      { type: 'lost', reason, lane, first, count: last - first + 1 },
+    ]
+  }
+
+  #begin(lane: number, run: Omit<Run, 'ticket'>): number {
+    const ticket = this.#nextTicket++
+    this.#lane(lane).accept({ ...run, ticket })
+    this.#laneOfTicket.set(ticket, lane)
+    return ticket
+  }
+
+  #tag(lane: number, { first, last }: { first: number; last: number }) {
+    return { epoch: this.#options.epoch, lane, firstSequence: first, sequenceCount: last - first + 1 }
+  }
+
+  #failed(laneId: number, ticket: number, error: EdgeError): Effect[] {
+    const dropped = this.#lane(laneId).fail(ticket)
+    this.#forgetTicket(ticket)
+    for (const { alias } of dropped) this.#acknowledged(alias)
+    const [failed] = dropped
+    if (failed === undefined) return []
+    // The frame being worked off lies behind it: it comes again with everything else.
+    if (this.#work?.lane === laneId) this.#work = undefined
+    const { code, retryMs } = EDGE_CODES[edgeCodeOf(error)]
+    const count = failed.last - failed.first + 1
+    const pause = retryMs ?? EDGE_CODES.storage.retryMs
+    const text = shortText(error.message)
+    return [nack(this.#streamOf(laneId), { lane: laneId, first: failed.first, count, code, retryMs: pause, text })]
+  }
+
+  #acknowledge(laneId: number, upTo: number, runs: readonly Run[]): Effect[] {
+    const stream = this.#streamOf(laneId)
+    const nacks: Effect[] = []
+    const stored: AckedRun[] = []
+    let promise = PROMISE_DURABLE
+    for (const run of runs) {
+      this.#forgetTicket(run.ticket)
+      const alias = this.#acknowledged(run.alias)
+      promise = Math.max(promise, run.promise)
+      const count = run.last - run.first + 1
+      if (run.refusal !== undefined) {
+        nacks.push(nack(stream, { lane: laneId, first: run.first, count, retryMs: null, ...run.refusal }))
+      } else if (alias?.wantsOffsets && run.offset !== undefined) {
+        const partition = alias.target?.partitionId ?? 0
+        stored.push({ alias: alias.id, partition, offset: run.offset, firstSequence: run.first, count })
+      }
+    }
+    const frame: Frame = {
+      type: 'ack',
+      lane: laneId,
+      upTo,
+      promise,
+      ...(stored.length > 0 ? { runs: joined(stored) } : {}),
+    }
+    return [...nacks, { type: 'send', stream, frame }]
+  }
+
+  /** A duplicate is answered with what is settled; what is not will be acknowledged when it is. */
+  #acknowledgeAgain(stream: number, lane: number): Effect[] {
+    const upTo = this.#lane(lane).settled
+    return [{ type: 'send', stream, frame: { type: 'ack', lane, upTo, promise: PROMISE_DURABLE } }]
+  }
+
+  /** @returns the end of the session when more is unacknowledged than was ever allowed. */
+  #excess(laneId: number, sizeBytes: number, count: number): Effect | undefined {
+    const isAlarm = laneId === LANES.alarm
+    const group = this.#lanes.filter((_, id) => (id === LANES.alarm) === isAlarm)
+    const window = isAlarm ? ALARM_WINDOW : this.#maxWindow
+    const bytes = group.reduce((sum, lane) => sum + lane.unackedBytes, sizeBytes)
+    const readings = group.reduce((sum, lane) => sum + lane.unackedReadings, count)
+    if (bytes <= window.bytes && readings <= window.readings) return undefined
+    return {
+      type: 'close',
+      code: EDGE_CODES.noRoom.code,
+      reason: 'more unacknowledged readings than the window allows',
+    }
+  }
+
+  #waitMs(lane: number, count: number, sizeBytes: number, now: Moment): number {
+    const rate = this.#rates[lane === LANES.alarm ? 0 : 1]
+    const readingsMs = rate?.readings.take(count, now.monotonicMs) ?? 0
+    return readingsMs > 0 ? readingsMs : (rate?.bytes.take(sizeBytes, now.monotonicMs) ?? 0)
+  }
+
+  #streamOf(lane: number): number {
+    return this.#laneStreams.get(lane) ?? this.#options.controlStream
+  }
+
+  /** One run fewer waits under an alias. */
+  #acknowledged(id: number): Alias | undefined {
+    const alias = this.aliases.get(id)
+    if (alias !== undefined) alias.pendingRuns--
+    return alias
+  }
+
+  #forgetTicket(ticket: number): void {
+    this.#laneOfTicket.delete(ticket)
+  }
+
+  #lane(id: number): Lane {
+    const lane = this.#lanes[id]
+    if (lane === undefined) throw new RangeError(`lane ${id}: the codec lets through 0 to ${LANE_COUNT - 1} only`)
+    return lane
+  }
+}
+
+function problemAt(work: Work, at: number) {
+  return work.alias.form.problemOf(work.values[at] ?? null, work.alias.target?.maxPayloadBytes ?? 0)
+}
+
+/** @returns the index after the last reading that shares the fate of the one at `work.at`. */
+function endOfRun(work: Work): number {
+  const code = (at: number) => problemAt(work, at)?.text
+  const first = code(work.at)
+  let end = work.at + 1
+  while (end < work.values.length && code(end) === first) end++
+  return end
+}
