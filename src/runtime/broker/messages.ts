@@ -45,7 +45,7 @@ export function createMessages(context: BrokerContext): Messages {
       if (request.count === 0 || partition.visibleEnd === partition.logStartOffset) return nothingFor(partition)
       const point = startingPoint(target, request)
       return point instanceof Promise
-        ? point.then((offset) => pollFrom(target, request, { kind: 'offset', offset }))
+        ? point.then((offset) => detached(pollFrom(target, request, { kind: 'offset', offset })))
         : pollFrom(target, request, point)
     },
 
@@ -127,7 +127,7 @@ export function createMessages(context: BrokerContext): Messages {
     if (fromOffset >= partition.visibleEnd) return nothingFor(partition)
     const read = partition.read({ fromOffset, maxCount, maxBytes: settings.broker.max_poll_size })
     return read instanceof Promise
-      ? read.then((result) => finish(target, request, result))
+      ? read.then((result) => detached(finish(target, request, result)))
       : finish(target, request, read)
   }
 
@@ -156,10 +156,9 @@ export function createMessages(context: BrokerContext): Messages {
   }
 
   async function persisted(result: PollResult): Promise<PollResult> {
-    // The views do not outlive the turn, the flush does.
-    const batches = result.batches.map((batch) => ({ ...batch, recordsView: batch.recordsView.slice() }))
+    const kept = owning(result)
     await log.metadata.flush()
-    return { ...result, batches }
+    return kept
   }
 
   function nothingFor(partition: Partition | null): PollResult {
@@ -171,4 +170,14 @@ export function createMessages(context: BrokerContext): Messages {
       batches: [],
     }
   }
+}
+
+/** Views do not outlive the turn, a promise does: what goes through one owns its bytes. */
+function detached(result: PollResult | Promise<PollResult>): PollResult | Promise<PollResult> {
+  return result instanceof Promise ? result : owning(result)
+}
+
+function owning(result: PollResult): PollResult {
+  const batches = result.batches.map((batch) => ({ ...batch, recordsView: batch.recordsView.slice() }))
+  return { ...result, batches }
 }

@@ -18,7 +18,8 @@ export const MESSAGE_HANDLERS = {
 
 function poll(context: CommandContext, request: PollRequest): PollMessagesResponse | Promise<PollMessagesResponse> {
   // A VSR member learns its partitions from a sync; without one it has nothing to poll.
-  if (context.dialect === 'vsr' && request.consumer.kind === 'group' && request.partitionId === null) return emptyPoll(0)
+  if (context.dialect === 'vsr' && request.consumer.kind === 'group' && request.partitionId === null)
+    return emptyPoll(0)
   try {
     const result = context.broker.poll(context.caller, request)
     return result instanceof Promise ? result.catch((error) => notYours(context, request, error)) : result

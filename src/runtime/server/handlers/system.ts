@@ -31,7 +31,10 @@ export const SYSTEM_HANDLERS = {
   async [CODE.getSnapshot]({ broker, caller }, request) {
     const zipBytes = await broker.snapshot(caller, request)
     if (zipBytes.length > MAX_SNAPSHOT_BYTES) {
-      throw new EdgeError('EDGE_FRAME_TOO_LARGE', `snapshot: expected at most ${MAX_SNAPSHOT_BYTES} bytes, found ${zipBytes.length}`)
+      throw new EdgeError(
+        'EDGE_FRAME_TOO_LARGE',
+        `snapshot: expected at most ${MAX_SNAPSHOT_BYTES} bytes, found ${zipBytes.length}`,
+      )
     }
     return { zipBytes }
   },

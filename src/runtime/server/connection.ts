@@ -1,0 +1,408 @@
+/**
+ * One client connection: bytes in, replies out, in the order of the requests.
+ *
+ * Requests are carried out one after another; only sends may overlap, because their replies wait for the disk. What cannot
+ * go on now (no room in the log, an answer outstanding, a peer that does not read) leaves the rest unread, and goes on when
+ * whoever is waited for calls back. All replies of one turn leave in one write.
+ */
+import { AssertionFailure, assert } from '../../assert.ts'
+import { EdgeError, toEdgeError } from '../../errors.ts'
+import { writeStatusFrame } from '../../sdk/wire/classic/frame.ts'
+import { CODE } from '../../sdk/wire/codes.ts'
+import { decodeCommand } from '../../sdk/wire/commands/index.ts'
+import type { Dialect } from '../../sdk/wire/dialect.ts'
+import type { Caller, ClientSession } from '../broker/index.ts'
+import type { ByteSession, ByteTransport } from './byte-session.ts'
+import { ClassicProtocol } from './classic-protocol.ts'
+import { MAX_SENDS_IN_FLIGHT, OUTPUT_GATHER_BYTES, SMALL_REQUEST_BYTES } from './defaults.ts'
+import type { IncomingRequest, Protocol, Reply } from './protocol.ts'
+import { SendQueue } from './send-queue.ts'
+import type { ServerContext } from './server-context.ts'
+import { ServerSession } from './server-session.ts'
+import { VsrProtocol } from './vsr-protocol.ts'
+
+/** Why the next request is not looked at yet. */
+type Wait = 'answer' | 'sends' | 'room' | 'budget'
+
+/** What is read ahead while a request waits; more is left in the transport. */
+const READ_AHEAD_BYTES = 64 * 1024
+
+interface Bound {
+  readonly protocol: Protocol
+  readonly client: ClientSession
+  readonly caller: Caller
+}
+
+export class Connection implements ByteSession {
+  private readonly server: ServerContext
+  private readonly transport: ByteTransport
+  private readonly onClosed: (connection: Connection) => void
+  private readonly session: ServerSession
+  private readonly sends = new SendQueue(() => this.sendSettled())
+  private bound: Bound | null = null
+  private waits: Wait | null = null
+  private waitsSinceUs = 0
+  /** The transport asked to write no more for now. */
+  private isOutputFull = false
+  /** The frame that waits for room; owned. */
+  private heldFrame: Uint8Array | null = null
+  private takenBytes = 0
+  private cancelBudget: (() => void) | null = null
+  private isPaused = false
+  /** The peer sends no more; what it asked for is answered. */
+  private isPeerDone = false
+  /** Nothing more is looked at; what was begun is answered. */
+  private isEnding = false
+  private isEnded = false
+  private isClosed = false
+  private hasWake = false
+  private readonly openedAtUs: number
+  private lastProgressUs: number
+  private requestCount = 0
+
+  constructor(server: ServerContext, transport: ByteTransport, onClosed: (connection: Connection) => void) {
+    this.server = server
+    this.transport = transport
+    this.onClosed = onClosed
+    this.session = new ServerSession(server.limits.maxRequestBytes)
+    this.openedAtUs = server.clock.monotonicUs()
+    this.lastProgressUs = this.openedAtUs
+  }
+
+  receive(bytesView: Uint8Array): void {
+    if (this.isClosed || this.isEnding) return
+    this.lastProgressUs = this.server.clock.monotonicUs()
+    try {
+      this.session.receive(bytesView)
+    } catch (error) {
+      this.refuseFraming(toEdgeError(error))
+      return
+    }
+    this.work()
+    this.session.keep()
+    this.regulate()
+  }
+
+  ended(): void {
+    this.isPeerDone = true
+    this.endWhenIdle()
+  }
+
+  drained(): void {
+    this.lastProgressUs = this.server.clock.monotonicUs()
+    this.isOutputFull = false
+    if (this.waits === null) this.continue()
+  }
+
+  closed(): void {
+    if (this.isClosed) return
+    this.isClosed = true
+    this.cancelBudget?.()
+    this.giveBudget()
+    if (this.bound !== null) {
+      this.bound.client.onEvicted = null
+      this.server.broker.closeClient(this.bound.client)
+    }
+    this.onClosed(this)
+  }
+
+  /** Ends the connection; what is being answered still is. */
+  close(): void {
+    this.isEnding = true
+    this.endWhenIdle()
+  }
+
+  /** Looks at the time limits. */
+  sweep(nowUs: number): void {
+    if (this.isClosed) return
+    const { limits } = this.server
+    const idleUs = nowUs - this.lastProgressUs
+    if (this.requestCount === 0 && nowUs - this.openedAtUs > limits.firstRequestTimeoutMs * 1000) {
+      this.giveUp('server.connection.silent')
+    } else if (this.isStalled() && idleUs > limits.stallTimeoutMs * 1000) {
+      this.giveUp('server.connection.stalled')
+    } else if (this.waits === 'room' && nowUs - this.waitsSinceUs > limits.roomTimeoutMs * 1000) {
+      this.refuseForRoom()
+    }
+  }
+
+  /** A request stops in the middle, or the peer takes no replies. */
+  private isStalled(): boolean {
+    return this.isOutputFull || (this.waits === null && this.session.heldBytes > 0)
+  }
+
+  // ---- requests ------------------------------------------------------------------------------------------------------
+
+  /** Carries out what is there, as far as it goes, and writes the replies. */
+  private work(): void {
+    assert(this.server.output.length === 0, 'a turn begins with nothing to write')
+    try {
+      while (this.waits === null && !this.isOutputFull && !this.isEnding && !this.isClosed) {
+        const frame = this.nextFrame()
+        if (frame === null) break
+        this.lastProgressUs = this.server.clock.monotonicUs()
+        this.carryOut(frame)
+        if (this.server.output.length > OUTPUT_GATHER_BYTES) this.flush()
+      }
+    } catch (error) {
+      if (error instanceof AssertionFailure) throw error
+      this.flush()
+      this.refuseFraming(toEdgeError(error))
+      return
+    }
+    this.flush()
+    this.endWhenIdle()
+  }
+
+  private nextFrame(): Uint8Array | null {
+    const held = this.heldFrame
+    if (held !== null) {
+      this.heldFrame = null
+      return held
+    }
+    const frame = this.session.next()
+    if (frame !== null) this.giveBudget()
+    else this.takeBudget()
+    return frame
+  }
+
+  private carryOut(frame: Uint8Array): void {
+    const { protocol, client } = this.bind()
+    const request = protocol.decode(frame)
+    const isSend = request.code === CODE.sendMessages
+    if (this.mustWait(isSend, frame)) return
+    client.lastSeenUs = this.lastProgressUs
+    this.requestCount++
+    const refusal = protocol.refusal(request)
+    if (refusal !== null) this.reply(refusal, request)
+    else if (isSend) this.send(request)
+    else this.handle(protocol, request)
+    if (protocol.isOver) this.isEnding = true
+  }
+
+  /** @returns whether the frame was put aside. */
+  private mustWait(isSend: boolean, frame: Uint8Array): boolean {
+    if (isSend && !this.server.log.hasRoom(frame.length)) {
+      this.server.log.onceRoom(() => this.resumeFrom('room'))
+      return this.wait('room', frame)
+    }
+    // Other commands see what the sends before them did, so they wait for those.
+    const limit = isSend ? MAX_SENDS_IN_FLIGHT : 1
+    return this.sends.size >= limit && this.wait('sends', frame)
+  }
+
+  private handle(protocol: Protocol, request: IncomingRequest): void {
+    const reply = protocol.handle(request)
+    if (!(reply instanceof Promise)) {
+      this.reply(reply, request)
+      return
+    }
+    this.waits = 'answer'
+    // Owned: it ends in a reply or, for a bug of ours, in the process.
+    void reply.then((each) => {
+      this.waits = null
+      if (this.isClosed) return
+      this.reply(each, request)
+      if (protocol.isOver) this.isEnding = true
+      this.flush()
+      this.continue()
+    })
+  }
+
+  private send(request: IncomingRequest): void {
+    const { caller, protocol } = this.bind()
+    const isFirst = this.sends.size === 0
+    const slot = this.sends.open(request)
+    try {
+      const { body } = decodeSend(protocol.dialect, request.payloadView)
+      slot.result = this.server.broker.send(caller, body.stream, body.topic, body.partitioning, body.batch, slot)
+    } catch (error) {
+      if (error instanceof AssertionFailure) throw error
+      slot.fail(toEdgeError(error))
+    }
+    // An error is known at once: no turn needs to pass when nothing is before it.
+    if (isFirst && slot.isSettled) this.sends.writeSettled(this.server.output)
+  }
+
+  /** Room did not come in time: the append itself says why. */
+  private refuseForRoom(): void {
+    const frame = this.heldFrame
+    if (frame === null || this.bound === null) return
+    this.heldFrame = null
+    this.waits = null
+    const { protocol } = this.bound
+    const error = new EdgeError('EDGE_BACKPRESSURE', 'the log has no room: try again')
+    this.sends.open(protocol.decode(frame)).fail(error)
+    this.sendSettled()
+    this.continue()
+  }
+
+  private sendSettled(): void {
+    if (this.hasWake || this.isClosed) return
+    this.hasWake = true
+    // All sends that one sync has settled are answered in one write.
+    queueMicrotask(() => {
+      this.hasWake = false
+      if (this.isClosed) return
+      this.sends.writeSettled(this.server.output)
+      this.flush()
+      if (this.waits === 'sends') this.resumeFrom('sends')
+      this.endWhenIdle()
+    })
+  }
+
+  /** The first request has told the generation: from now on there is a client. */
+  private bind(): Bound {
+    if (this.bound !== null) return this.bound
+    const { dialect } = this.session
+    assert(dialect !== null, 'a frame has a dialect')
+    const { kind, address } = this.transport
+    const client = this.server.broker.openClient(kind, address, dialect)
+    const caller: Caller = { dialect, userId: null, client }
+    const protocol =
+      dialect === 'classic'
+        ? new ClassicProtocol(this.server, client, caller)
+        : new VsrProtocol(this.server, client, caller)
+    this.bound = { protocol, client, caller }
+    client.onEvicted = (reason) => this.evicted(reason)
+    return this.bound
+  }
+
+  private evicted(reason: 'stale' | 'user-deleted'): void {
+    const notice = this.bound?.protocol.evicted(reason) ?? null
+    if (notice === null) return
+    // Another connection's turn may be on the stack: the output is not ours now.
+    queueMicrotask(() => {
+      if (this.isClosed) return
+      notice(this.server.output)
+      this.flush()
+    })
+  }
+
+  // ---- waiting -------------------------------------------------------------------------------------------------------
+
+  private wait(reason: Wait, frame: Uint8Array): true {
+    this.waits = reason
+    this.waitsSinceUs = this.server.clock.monotonicUs()
+    // The view belongs to the transport; the wait outlives it.
+    this.heldFrame = this.heldFrame ?? frame.slice()
+    return true
+  }
+
+  private resumeFrom(reason: Wait): void {
+    if (this.waits !== reason || this.isClosed) return
+    this.waits = null
+    this.continue()
+  }
+
+  private continue(): void {
+    if (this.isClosed) return
+    this.work()
+    this.session.keep()
+    this.regulate()
+  }
+
+  /** Reads while there is use for it: a slow peer or a busy log is felt by who sends. */
+  private regulate(): void {
+    if (this.isClosed) return
+    const isWaiting = this.waits !== null || this.isOutputFull
+    const isFull = isWaiting && (this.waits === 'budget' || this.session.heldBytes >= READ_AHEAD_BYTES)
+    if (isFull === this.isPaused) return
+    this.isPaused = isFull
+    if (isFull) this.transport.pause()
+    else this.transport.resume()
+  }
+
+  /** A large request asks before more of it is read. */
+  private takeBudget(): void {
+    const announced = this.session.announcedBytes
+    if (announced <= SMALL_REQUEST_BYTES || this.takenBytes > 0) return
+    if (this.server.budget.take(announced)) {
+      this.takenBytes = announced
+      return
+    }
+    this.waits = 'budget'
+    this.cancelBudget = this.server.budget.wait(announced, () => {
+      this.cancelBudget = null
+      this.takenBytes = announced
+      // Another connection's turn, which gave the share back, is on the stack.
+      queueMicrotask(() => this.resumeFrom('budget'))
+    })
+  }
+
+  private giveBudget(): void {
+    if (this.takenBytes === 0) return
+    const taken = this.takenBytes
+    this.takenBytes = 0
+    this.server.budget.give(taken)
+  }
+
+  // ---- output --------------------------------------------------------------------------------------------------------
+
+  private reply(reply: Reply, request: IncomingRequest): void {
+    try {
+      reply(this.server.output)
+    } catch (error) {
+      if (error instanceof AssertionFailure) throw error
+      // The output is as before: a reply that is too large becomes an error.
+      request.writeFailure(this.server.output, toEdgeError(error))
+    }
+  }
+
+  private flush(): void {
+    const { output } = this.server
+    if (output.length === 0) return
+    const bytes = output.toBytes()
+    output.reset()
+    if (this.isClosed) return
+    if (!this.transport.write(bytes)) this.isOutputFull = true
+  }
+
+  private endWhenIdle(): void {
+    if (this.isEnded || this.isClosed || this.sends.size > 0 || this.waits === 'answer') return
+    const isDone = this.isPeerDone && this.waits === null && !this.isOutputFull
+    if (!this.isEnding && !isDone) return
+    this.isEnded = true
+    this.transport.end()
+  }
+
+  private refuseFraming(error: EdgeError): void {
+    if (this.isClosed) return
+    const { dialect } = this.session
+    const fields = { peer: this.transport.address, transport: this.transport.kind, dialect }
+    const firstBytes = String(error.details.firstBytes ?? '')
+    this.server.logger.warn('server.connection.refused', {
+      ...fields,
+      error_code: error.code,
+      error: error.message,
+      first_bytes: firstBytes,
+    })
+    // A classic client understands this; whoever else it is sees the end.
+    if (dialect !== 'vsr') {
+      writeStatusFrame(this.server.output, INVALID_COMMAND)
+      this.flush()
+    }
+    this.isEnding = true
+    this.endWhenIdle()
+  }
+
+  /** Ends the connection now. */
+  destroy(): void {
+    if (this.isClosed) return
+    this.transport.destroy()
+    this.closed()
+  }
+
+  private giveUp(event: string): void {
+    const { address, kind } = this.transport
+    this.server.logger.info(event, { peer: address, transport: kind, size_bytes: this.session.heldBytes })
+    this.destroy()
+  }
+}
+
+const INVALID_COMMAND = 3
+
+function decodeSend(dialect: Dialect, payloadView: Uint8Array) {
+  const request = decodeCommand(dialect, CODE.sendMessages, payloadView)
+  return request as Extract<typeof request, { code: typeof CODE.sendMessages }>
+}

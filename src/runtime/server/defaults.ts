@@ -1,0 +1,87 @@
+/** Settings of the binary protocol's listeners: sections `[tcp]` and `[websocket]`; and the bounds that have no key. */
+import {
+  address,
+  boolean,
+  duration,
+  integer,
+  KIB,
+  MIB,
+  MINUTE_MS,
+  SECOND_MS,
+  size,
+  text,
+  type ValuesOf,
+} from '../../setting.ts'
+
+export const TCP_SETTINGS = {
+  enabled: boolean(true, "Serve Iggy's binary protocol over TCP."),
+  address: address('127.0.0.1:8090', 'Where to listen; port 0 takes a free one.'),
+  max_connections: integer(
+    { default: 1024, min: 1, max: 65_536 },
+    'Connections at a time; one more is closed at once.',
+  ),
+  max_request_size: size(
+    { default: 64 * MIB, min: 64 * KIB, max: 64 * MIB },
+    'A larger request is answered with an error and its connection closed.',
+  ),
+  max_requests_in_flight_size: size(
+    { default: 96 * MIB, min: MIB, max: 1024 * MIB },
+    'Bytes of requests that are received at the same time, over all connections; more wait unread.',
+  ),
+  first_request_timeout: duration(
+    { default: 30 * SECOND_MS, min: SECOND_MS, max: 10 * MINUTE_MS },
+    'A connection that has not sent a whole request by then is closed.',
+  ),
+  stall_timeout: duration(
+    { default: 30 * SECOND_MS, min: SECOND_MS, max: 10 * MINUTE_MS },
+    'A request that stops in the middle, or a peer that takes no answers, is given up after this time.',
+  ),
+  room_timeout: duration(
+    { default: 10 * SECOND_MS, min: 100, max: 10 * MINUTE_MS },
+    'A send that waits this long for room in the log is answered with "try again".',
+  ),
+  tls_enabled: boolean(false, 'Accept TLS on the same port, told from plain connections by the first bytes.'),
+  tls_required: boolean(false, 'Refuse connections without TLS.'),
+  tls_cert_file: text('', 'PEM file of the certificate chain.'),
+  tls_key_file: text('', 'PEM file of the private key.'),
+} as const
+
+export const WEBSOCKET_SETTINGS = {
+  enabled: boolean(true, "Serve Iggy's binary protocol over WebSocket."),
+  address: address('127.0.0.1:8092', 'Where to listen; port 0 takes a free one.'),
+  max_connections: integer({ default: 256, min: 1, max: 65_536 }, 'Connections at a time; one more gets 503.'),
+} as const
+
+export type TcpSettings = ValuesOf<typeof TCP_SETTINGS>
+export type WebsocketSettings = ValuesOf<typeof WEBSOCKET_SETTINGS>
+
+/** What a connection keeps within. */
+export interface ConnectionLimits {
+  readonly maxRequestBytes: number
+  readonly firstRequestTimeoutMs: number
+  readonly stallTimeoutMs: number
+  readonly roomTimeoutMs: number
+}
+
+export function connectionLimitsOf(settings: TcpSettings): ConnectionLimits {
+  return {
+    maxRequestBytes: settings.max_request_size,
+    firstRequestTimeoutMs: settings.first_request_timeout,
+    stallTimeoutMs: settings.stall_timeout,
+    roomTimeoutMs: settings.room_timeout,
+  }
+}
+
+/** Classic commands other than sends are at most this large, as in Iggy. */
+export const MAX_CLASSIC_COMMAND_BYTES = 10 * MIB
+/** Sends of one connection whose promise does not hold yet; more are not read. */
+export const MAX_SENDS_IN_FLIGHT = 256
+/** Requests up to this size are received without asking the budget. */
+export const SMALL_REQUEST_BYTES = 64 * KIB
+/** Replies of one turn are gathered up to this size, then written. */
+export const OUTPUT_GATHER_BYTES = 256 * KIB
+/** VSR replies kept per session to answer a repeated request with; the oldest go first. */
+export const MAX_REPLAYS = 16
+export const MAX_REPLAY_BYTES = 4 * KIB
+/** How often time limits are looked at. */
+export const SWEEP_INTERVAL_MS = 1000

@@ -1,0 +1,70 @@
+/** Sends of one connection whose promise does not hold yet; answered in the order they came. */
+import type { EdgeError } from '../../errors.ts'
+import type { Receipt } from '../../log/index.ts'
+import { CODE } from '../../sdk/wire/codes.ts'
+import type { Writer } from '../../sdk/wire/writer.ts'
+import type { SendResult } from '../broker/index.ts'
+import type { IncomingRequest } from './protocol.ts'
+
+/** The place of one send in the order of replies; the log settles it. */
+export class SendSlot implements Receipt {
+  readonly request: IncomingRequest
+  /** Set right after the append, which may settle the slot before it returns. */
+  result: SendResult | null = null
+  error: EdgeError | null = null
+  isSettled = false
+  private readonly queue: SendQueue
+
+  constructor(queue: SendQueue, request: IncomingRequest) {
+    this.queue = queue
+    this.request = request
+  }
+
+  settled(error: EdgeError | null): void {
+    if (this.isSettled) return
+    this.fail(error)
+    this.queue.onSettled()
+  }
+
+  /** Settles without a call back: for who looks at the queue anyway. */
+  fail(error: EdgeError | null): void {
+    this.isSettled = true
+    this.error = error
+  }
+}
+
+export class SendQueue {
+  /** Called for each slot that settles, while its append may still be on the stack. */
+  readonly onSettled: () => void
+  private readonly slots: SendSlot[] = []
+
+  constructor(onSettled: () => void) {
+    this.onSettled = onSettled
+  }
+
+  get size(): number {
+    return this.slots.length
+  }
+
+  open(request: IncomingRequest): SendSlot {
+    const slot = new SendSlot(this, request)
+    this.slots.push(slot)
+    return slot
+  }
+
+  /** Replies to all settled sends at the front. @returns whether there were any. */
+  writeSettled(writer: Writer): boolean {
+    let count = 0
+    for (const slot of this.slots) {
+      if (!slot.isSettled) break
+      count++
+      if (slot.error !== null) slot.request.writeFailure(writer, slot.error)
+      else
+        slot.request.writeSuccess(writer, CODE.sendMessages, {
+          confirmations: slot.result === null ? [] : [slot.result],
+        })
+    }
+    this.slots.splice(0, count)
+    return count > 0
+  }
+}

@@ -1,0 +1,47 @@
+/** What all connections of a server share. */
+import type { Clock } from '../../clock.ts'
+import type { Log } from '../../log/index.ts'
+import type { Logger } from '../../logger.ts'
+import { sharedKernel } from '../../sdk/wire/kernel/shared-kernel.ts'
+import { Writer } from '../../sdk/wire/writer.ts'
+import type { Broker } from '../broker/index.ts'
+import { CommitLog } from './commit-log.ts'
+import { type ConnectionLimits, OUTPUT_GATHER_BYTES } from './defaults.ts'
+import { RequestBudget } from './request-budget.ts'
+
+export interface ServerContext {
+  readonly broker: Broker
+  readonly log: Log
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly limits: ConnectionLimits
+  readonly budget: RequestBudget
+  readonly commits: CommitLog
+  /** Such as "0.9.0": what a register reply names. */
+  readonly serverVersion: string
+  /**
+   * Where replies are put together. One for all connections: whoever writes takes the bytes out before it gives up the
+   * thread. It lies in the kernels' memory, so messages are expanded in place.
+   */
+  readonly output: Writer
+}
+
+export interface ServerContextOptions {
+  readonly broker: Broker
+  readonly log: Log
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly limits: ConnectionLimits
+  readonly maxInFlightBytes: number
+  readonly serverVersion: string
+}
+
+export function createServerContext(options: ServerContextOptions): ServerContext {
+  const { maxInFlightBytes, ...rest } = options
+  return {
+    ...rest,
+    budget: new RequestBudget(maxInFlightBytes),
+    commits: new CommitLog(options.log.storeId, options.clock),
+    output: new Writer(sharedKernel().reserve(OUTPUT_GATHER_BYTES)),
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * Bytes of one connection on their way to whole requests. Pure.
+ *
+ * Decides: which generation the peer speaks, from its first bytes and then for good; how large a request may be. Relies on
+ * its owner to use every view up before the next call. Never: allocates for a length that was only announced.
+ */
+import { EdgeError } from '../../errors.ts'
+import { classicRequestShape } from '../../sdk/wire/classic/frame.ts'
+import { type Detected, detectProtocol } from '../../sdk/wire/detect.ts'
+import type { Dialect } from '../../sdk/wire/dialect.ts'
+import { FrameAssembler, type FrameShape } from '../../sdk/wire/frame-assembler.ts'
+import { vsrFrameShape } from '../../sdk/wire/vsr/frame.ts'
+
+const NOTHING = new Uint8Array(0)
+
+export class ServerSession {
+  private readonly maxFrameBytes: number
+  private knownDialect: Dialect | null = null
+  /** All that has come while the generation is not known: less than a VSR head. */
+  private firstBytes: Uint8Array = NOTHING
+  private assembler: FrameAssembler | null = null
+  private lastFrameBytes = 0
+
+  constructor(maxFrameBytes: number) {
+    this.maxFrameBytes = maxFrameBytes
+  }
+
+  /** null until the first bytes have told. */
+  get dialect(): Dialect | null {
+    return this.knownDialect
+  }
+
+  /** Bytes received that are no whole request yet. */
+  get heldBytes(): number {
+    return this.assembler?.pendingBytes ?? this.firstBytes.length
+  }
+
+  /** Size of the request that has begun and is not whole; 0 when there is none or its head is not whole. */
+  get announcedBytes(): number {
+    return this.heldBytes > 0 ? this.lastFrameBytes : 0
+  }
+
+  /**
+   * Takes bytes in: call `next` until there is no request, or `keep`, before the view changes.
+   *
+   * @throws {EdgeError} EDGE_FRAME_INVALID for what is neither generation; `details` has `detected` and `firstBytes`.
+   */
+  receive(view: Uint8Array): void {
+    if (this.assembler !== null) {
+      this.assembler.push(view)
+      return
+    }
+    const bytes = this.firstBytes.length === 0 ? view : concat(this.firstBytes, view)
+    const detected = detectProtocol(bytes)
+    if (detected === 'more-bytes') {
+      this.firstBytes = bytes.slice()
+      return
+    }
+    if (detected !== 'classic' && detected !== 'vsr') throw unknownFraming(detected, bytes)
+    this.firstBytes = NOTHING
+    this.knownDialect = detected
+    this.assembler = new FrameAssembler(this.boundedShape(detected === 'classic' ? classicRequestShape : vsrFrameShape))
+    this.assembler.push(bytes)
+  }
+
+  /**
+   * @returns the next whole request, valid until the next call; null when more bytes are needed.
+   * @throws {EdgeError} EDGE_FRAME_INVALID, EDGE_FRAME_TOO_LARGE: the place in the stream is lost, close.
+   */
+  next(): Uint8Array | null {
+    const frame = this.assembler?.next()
+    if (frame === undefined) return null
+    this.lastFrameBytes = 0
+    return frame
+  }
+
+  /** Copies what is left of the last view, so that its owner may use it again. */
+  keep(): void {
+    this.assembler?.keep()
+  }
+
+  private boundedShape(shape: FrameShape): FrameShape {
+    return {
+      headBytes: shape.headBytes,
+      sizeOf: (bytes, at) => {
+        const size = shape.sizeOf(bytes, at)
+        if (size > this.maxFrameBytes) {
+          const message = `request: expected at most ${this.maxFrameBytes} bytes, found ${size}`
+          throw new EdgeError('EDGE_FRAME_TOO_LARGE', message, { details: { sizeBytes: size } })
+        }
+        this.lastFrameBytes = size
+        return size
+      },
+    }
+  }
+}
+
+/** Enough of them to recognise what knocked: HTTP, SSH, a database. */
+const SHOWN_BYTES = 16
+
+function unknownFraming(detected: Detected, bytes: Uint8Array): EdgeError {
+  const firstBytes = bytes.slice(0, SHOWN_BYTES).toHex()
+  const message = `first bytes: expected a request of Iggy's protocol, found ${detected} (${firstBytes})`
+  return new EdgeError('EDGE_FRAME_INVALID', message, { details: { detected, firstBytes } })
+}
+
+function concat(head: Uint8Array, tail: Uint8Array): Uint8Array {
+  const bytes = new Uint8Array(head.length + tail.length)
+  bytes.set(head)
+  bytes.set(tail, head.length)
+  return bytes
+}

@@ -1,0 +1,102 @@
+/**
+ * WebSocket: the binary protocol in binary messages. Our own small frame code serves it (see docs/decisions): the clients'
+ * side of RFC 6455 is narrow here, and payloads go on to the connection as they arrive, unmasked in place.
+ *
+ * Classic messages form a byte stream. A VSR message is exactly one request; the connection does not depend on it, since the
+ * request's own head says its size.
+ */
+import { createHash } from 'node:crypto'
+import { createServer, type IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Logger } from '../../logger.ts'
+import type { ByteSession, ByteTransport } from './byte-session.ts'
+import { addressOf, closeServer, type ListenAddress, type Listener, listen } from './tcp-listener.ts'
+import { encodeClose, encodeWebsocketFrame, OPCODE, WebsocketDecoder } from './websocket-frames.ts'
+
+const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
+/** A frame of 64 MiB and then some: the connection's own limit comes first. */
+const MAX_MESSAGE_BYTES = 72 * 1024 * 1024
+const HEADERS_TIMEOUT_MS = 10_000
+
+export interface WebsocketListenerOptions extends ListenAddress {
+  readonly maxConnections: number
+  readonly logger: Logger
+  accept(transport: ByteTransport): ByteSession
+}
+
+/** @throws {EdgeError} EDGE_ADDRESS_IN_USE, EDGE_IO. */
+export async function listenWebsocket(options: WebsocketListenerOptions): Promise<Listener> {
+  let connectionCount = 0
+  const server = createServer({ headersTimeout: HEADERS_TIMEOUT_MS, noDelay: true }, (_request, response) => {
+    response.writeHead(426, { upgrade: 'websocket', 'content-length': 0 }).end()
+  })
+  server.on('upgrade', (request, socket, head) => {
+    socket.on('error', (error: Error) => options.logger.debug('server.websocket.error', { error: error.message }))
+    const key = keyOf(request)
+    if (key === null) return refuse(socket, '400 Bad Request')
+    if (connectionCount >= options.maxConnections) {
+      options.logger.warn('server.websocket.over_limit', { limit: options.maxConnections })
+      return refuse(socket, '503 Service Unavailable')
+    }
+    connectionCount++
+    socket.once('close', () => connectionCount--)
+    socket.write(
+      `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${acceptOf(key)}\r\n\r\n`,
+    )
+    serve(socket, request.socket, head, options)
+  })
+  await listen(server, options)
+  const bound = server.address()
+  return {
+    host: options.host,
+    port: typeof bound === 'object' && bound !== null ? bound.port : options.port,
+    get connectionCount() {
+      return connectionCount
+    },
+    close: () => closeServer(server),
+  }
+}
+
+function serve(socket: Duplex, peer: Socket, head: Buffer, options: WebsocketListenerOptions): void {
+  const session = options.accept({
+    kind: 'websocket',
+    address: addressOf(peer),
+    write: (bytes) => socket.write(encodeWebsocketFrame(OPCODE.binary, bytes)),
+    pause: () => void socket.pause(),
+    resume: () => void socket.resume(),
+    end: () => void socket.end(encodeClose(1000)),
+    destroy: () => void socket.destroy(),
+  })
+  const decoder = new WebsocketDecoder(
+    {
+      data: (bytesView) => session.receive(bytesView),
+      messageEnded() {},
+      ping: (payload) => void socket.write(encodeWebsocketFrame(OPCODE.pong, payload)),
+      closed: (code) => void socket.end(encodeClose(code)),
+    },
+    MAX_MESSAGE_BYTES,
+  )
+  socket.on('data', (bytes: Buffer) => decoder.receive(bytes))
+  socket.on('end', () => session.ended())
+  socket.on('drain', () => session.drained())
+  socket.on('close', () => session.closed())
+  if (head.length > 0) decoder.receive(head)
+}
+
+/** @returns the key of a version 13 handshake, null for anything else. */
+function keyOf(request: IncomingMessage): string | null {
+  const { upgrade, 'sec-websocket-key': key, 'sec-websocket-version': version } = request.headers
+  const isHandshake = request.method === 'GET' && upgrade?.toLowerCase() === 'websocket' && version === '13'
+  return isHandshake && typeof key === 'string' && /^[A-Za-z0-9+/]{22}==$/.test(key) ? key : null
+}
+
+function acceptOf(key: string): string {
+  return createHash('sha1')
+    .update(key + GUID)
+    .digest('base64')
+}
+
+function refuse(socket: Duplex, status: string): void {
+  socket.end(`HTTP/1.1 ${status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`)
+}
