@@ -84,8 +84,10 @@ async function openStore(
   const restored = copy === undefined ? null : soundOr(`copy of ${STORE_FILE}`, parseStore(copy.body))
   const store = restored ?? fromJournal(options) ?? newStore(options, state.kind === 'lost' && hasStreams(options))
   await files.write(STORE_FILE, formatStore(store))
-  if (restored !== null || state.kind === 'first-start') return store
-  if (hasStreams(options)) {
+  if (restored !== null) {
+    const text = `${STORE_FILE} was damaged or missing and is restored from the copy in SQLite`
+    report({ event: 'log.descriptor.restored', level: 'warn', text, fields: { store_id: store.storeId.toHex() } })
+  } else if (hasStreams(options)) {
     const text = `${STORE_FILE} and its copy are gone: made anew from what the journal and the folders tell`
     report({ event: 'log.store.recovered', level: 'error', text, fields: { store_id: store.storeId.toHex() } })
   }

@@ -206,7 +206,7 @@ for (const state of ['zero-filled', 'empty', 'garbage', 'gone'] as const) {
     store = await open()
     assert.deepEqual(seen(store.catalog), before)
     assert.deepEqual(store.catalog.storeId, storeId)
-    assert.deepEqual(findings, Array(3).fill('log.descriptor.restored'))
+    assert.deepEqual(findings, Array(4).fill('log.descriptor.restored'))
     findings = []
     store = await reopen(store)
     assert.deepEqual(findings, [], 'mended for good')
