@@ -1,8 +1,219 @@
-/** The log as one object: the engine (journal, segments, recovery) and the catalog (names, descriptors, SQLite), wired. */
+/** The log as one object: the engine (journal, segments, recovery), the catalog (names, descriptors, SQLite) and retention. */
+import { randomBytes } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { EdgeError } from '../errors.ts'
-import type { Log } from './api.ts'
+import { defaultsOf } from '../setting.ts'
+import type { Catalog, Log, LogFinding, LogStats, MetadataStore, Partition, ProducerTable } from './api.ts'
+import { METADATA_FILE } from './catalog/layout.ts'
+import { systemCron } from './cron.ts'
+import { journalWitness, type LogEngine, openEngine } from './engine.ts'
+import { Findings } from './findings.ts'
 import type { OpenLogOptions } from './index.ts'
+import type { FileLock, FileSystem } from './io/file-system.ts'
+import { isFlashDevice } from './io/flash-device.ts'
+import { createNodeFileSystem, machineBootId } from './io/node-file-system.ts'
+import { type Names, openNames } from './names.ts'
+import { RetentionLoop } from './retention-loop.ts'
+import { RETENTION_SETTINGS } from './retention-settings.ts'
+import { systemScheduler } from './scheduler.ts'
+
+const LOCK_FILE = 'lock'
+/** A day's budget on flash when nothing is configured: a card of 16 GB and 3,000 cycles then lasts for ten years. */
+const AUTO_FLASH_BUDGET_BYTES = 8 * 1024 ** 3
 
 export async function openLogStore(options: OpenLogOptions): Promise<Log> {
-  throw new EdgeError('EDGE_INTERNAL', `log ${options.path}: engine not wired yet`)
+  const fileSystem = options.fileSystem ?? openFolder(options.path, options.expectExisting === true)
+  const lock = fileSystem.lock(LOCK_FILE)
+  const findings = new Findings(options.clock, options.logger)
+  let names: Names | undefined
+  try {
+    names = await openNames({
+      fileSystem,
+      metadataPath: options.metadataPath ?? join(options.path, METADATA_FILE),
+      ...(options.nativeBinding === undefined ? {} : { nativeBinding: options.nativeBinding }),
+      clock: options.clock,
+      scheduler: options.scheduler ?? systemScheduler,
+      report: findings.report,
+      settings: options.settings,
+      expectExisting: options.expectExisting === true,
+      journalWitness: () => journalWitness(fileSystem),
+    })
+    return await openOnNames(options, { fileSystem, lock, findings, names })
+  } catch (error) {
+    await names?.close()
+    lock.release()
+    throw error
+  }
+}
+
+interface Parts {
+  readonly fileSystem: FileSystem
+  readonly lock: FileLock
+  readonly findings: Findings
+  readonly names: Names
+}
+
+async function openOnNames(options: OpenLogOptions, parts: Parts): Promise<Log> {
+  const { fileSystem, findings, names } = parts
+  const { catalog, metadata, quarantine } = names
+  const { settings, clock, scheduler = systemScheduler } = options
+  const isClockTrusted = options.isClockTrusted ?? (() => true)
+  const engine = await openEngine({
+    fileSystem,
+    clock,
+    scheduler,
+    report: findings.report,
+    settings,
+    flashBudgetPerDayBytes: flashBudget(options),
+    storeIdBytes: catalog.storeId,
+    bootId: options.bootId ?? machineBootId(),
+    descriptors: catalog,
+    hints: metadata.hints,
+    producerStore: metadata.producers,
+    randomU64: options.randomU64 ?? (() => randomBytes(8).readBigUInt64LE()),
+    isClockTrusted,
+    ...(options.codec === undefined ? {} : { codec: options.codec }),
+    ...(options.rules === undefined ? {} : { rules: options.rules }),
+  })
+  for (const path of engine.damagedPaths) setAside(parts, path)
+  catalog.attach(engine, (key) => engine.partitions.get(key))
+  metadata.useTopicKeys((streamId, topicId) => {
+    const topic = catalog.topic(streamId, topicId)
+    return topic === undefined ? [] : topic.partitions.map((partition) => partition.key)
+  })
+  metadata.forgetUnknown(
+    (streamId, topicId) => catalog.topic(streamId, topicId) !== undefined,
+    (key) => engine.partitions.has(key),
+  )
+  for (const partition of engine.partitions.values()) metadata.clamp(partition)
+  const retention = new RetentionLoop({
+    settings: options.retention ?? defaultsOf(RETENTION_SETTINGS),
+    clock,
+    isClockTrusted,
+    scheduler,
+    cron: options.cron ?? systemCron,
+    catalog,
+    metadata,
+    drops: metadata.drops,
+    segments: engine,
+    fileSystem,
+    quarantine,
+    report: findings.report,
+  })
+  engine.setGate(retention)
+  await retention.start()
+  return new OpenedLog({ ...parts, engine, retention })
+}
+
+/** Makes the data folder. A missing parent is a disk that is not mounted, not a folder to be made. */
+function openFolder(path: string, expectExisting: boolean): FileSystem {
+  if (!expectExisting) {
+    try {
+      mkdirSync(dirname(path), { recursive: true })
+      mkdirSync(path, { recursive: true })
+    } catch (cause) {
+      throw new EdgeError('EDGE_STORE_MISSING', `data folder ${path} cannot be made: ${String(cause)}`, { cause })
+    }
+  }
+  return createNodeFileSystem(path)
+}
+
+function flashBudget({ settings, path }: OpenLogOptions): number {
+  if (settings.flash_budget_per_day !== 'auto') return settings.flash_budget_per_day
+  return isFlashDevice(path) ? AUTO_FLASH_BUDGET_BYTES : 0
+}
+
+function setAside({ fileSystem, findings, names }: Parts, path: string): void {
+  const nowUs = BigInt(Date.now()) * 1000n
+  try {
+    const target = names.quarantine.take(path, nowUs)
+    findings.report({
+      event: 'log.file.quarantined',
+      level: 'error',
+      text: `${path} cannot be read and was moved to ${target}`,
+      fields: { path, target },
+    })
+  } catch (error) {
+    findings.report({
+      event: 'log.file.unreadable',
+      level: 'error',
+      text: `${path} cannot be read and could not be moved: ${String(error)}`,
+      fields: { path },
+    })
+  }
+  fileSystem.makeDirectory('quarantine')
+}
+
+class OpenedLog implements Log {
+  readonly #parts: Parts & { readonly engine: LogEngine; readonly retention: RetentionLoop }
+  #closing: Promise<void> | undefined
+
+  constructor(parts: Parts & { readonly engine: LogEngine; readonly retention: RetentionLoop }) {
+    this.#parts = parts
+  }
+
+  get storeId(): Uint8Array {
+    return this.#parts.names.catalog.storeId
+  }
+  get catalog(): Catalog {
+    return this.#parts.names.catalog
+  }
+  get metadata(): MetadataStore {
+    return this.#parts.names.metadata
+  }
+  get producers(): ProducerTable {
+    return this.#parts.engine.producerTable
+  }
+  get isWritable(): boolean {
+    return this.#parts.engine.refusal === undefined
+  }
+
+  partition(key: number): Partition | undefined {
+    return this.#parts.engine.partitions.get(key)
+  }
+
+  hasRoom(sizeBytes: number): boolean {
+    return this.#parts.engine.hasRoom(sizeBytes)
+  }
+
+  onceRoom(callback: () => void): void {
+    this.#parts.engine.journal.onceRoom(callback)
+  }
+
+  flush(): Promise<void> {
+    return this.#parts.engine.flush()
+  }
+
+  stats(): LogStats {
+    const { engine, retention, fileSystem } = this.#parts
+    const { freeBytes, totalBytes } = fileSystem.space()
+    return {
+      ...engine.stats(),
+      diskBudgetBytes: retention.diskBudgetBytes,
+      diskFreeBytes: freeBytes,
+      diskTotalBytes: totalBytes,
+    }
+  }
+
+  findings(): readonly LogFinding[] {
+    return this.#parts.findings.list
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  async #close(): Promise<void> {
+    const { retention, engine, names, lock } = this.#parts
+    await retention.close()
+    await engine.close()
+    await names.close()
+    lock.release()
+  }
 }

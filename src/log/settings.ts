@@ -84,6 +84,10 @@ export const LOG_SETTINGS = {
     { default: 1024, min: 1, max: 65_536 },
     'Consumers, groups and devices whose offsets one partition keeps.',
   ),
+  max_publishers: integer(
+    { default: 10_000, min: 1, max: 1_000_000 },
+    'Device names whose sequence numbers are remembered, so that what they send again is recognised.',
+  ),
   append_retry: duration(
     { default: 5 * SECOND_MS, min: 100, max: HOUR_MS },
     'While the disk refuses, the log tries again this often.',

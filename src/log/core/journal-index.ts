@@ -1,0 +1,115 @@
+/**
+ * Where the batches of one partition lie in the journal: 16 bytes a batch in typed arrays, bounded by the journal's size.
+ *
+ * Entries come in order of their offsets and leave from the front, when the oldest journal file is recycled. Offsets are
+ * kept as doubles (exact below 2^53): a search over bigints would make garbage at each step.
+ */
+import { assert } from '../../assert.ts'
+
+const FIRST_CAPACITY = 8
+/** A place is file number and position in one u32: positions are multiples of 8 below 64 MiB, files below 512. */
+const POSITION_BITS = 23
+const POSITION_UNIT = 8
+export const MAX_JOURNAL_FILE_NUMBER = 511
+
+export class JournalIndex {
+  #offsets = new Float64Array(FIRST_CAPACITY)
+  #places = new Uint32Array(FIRST_CAPACITY)
+  #sizes = new Uint32Array(FIRST_CAPACITY)
+  #start = 0
+  #end = 0
+
+  #bytes = 0
+
+  /** Bytes of all batches. */
+  get sizeBytes(): number {
+    return this.#bytes
+  }
+
+  get count(): number {
+    return this.#end - this.#start
+  }
+
+  push(baseOffset: bigint, fileNumber: number, position: number, size: number): void {
+    assert(this.count === 0 || Number(baseOffset) > this.#offsetAt(this.count - 1), `offsets rise: ${baseOffset}`)
+    if (this.#end === this.#offsets.length) this.#makeRoom()
+    this.#offsets[this.#end] = Number(baseOffset)
+    this.#places[this.#end] = placeOf(fileNumber, position)
+    this.#sizes[this.#end] = size
+    this.#bytes += size
+    this.#end++
+  }
+
+  baseOffset(entry: number): bigint {
+    return BigInt(this.#offsetAt(entry))
+  }
+
+  fileNumber(entry: number): number {
+    return (this.#places[this.#start + entry] ?? 0) >>> POSITION_BITS
+  }
+
+  position(entry: number): number {
+    return ((this.#places[this.#start + entry] ?? 0) & ((1 << POSITION_BITS) - 1)) * POSITION_UNIT
+  }
+
+  /** Bytes of the whole batch, header and padding included. */
+  size(entry: number): number {
+    return this.#sizes[this.#start + entry] ?? 0
+  }
+
+  /** @returns the last entry that begins at or below `offset`, or -1. */
+  find(offset: bigint): number {
+    const wanted = Number(offset)
+    let low = 0
+    let high = this.count
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (this.#offsetAt(middle) <= wanted) low = middle + 1
+      else high = middle
+    }
+    return low - 1
+  }
+
+  /** The batch was written again, elsewhere. */
+  move(baseOffset: bigint, fileNumber: number, position: number): boolean {
+    const entry = this.find(baseOffset)
+    if (entry < 0 || this.#offsetAt(entry) !== Number(baseOffset)) return false
+    this.#places[this.#start + entry] = placeOf(fileNumber, position)
+    return true
+  }
+
+  dropFirst(count: number): void {
+    const dropped = Math.min(count, this.count)
+    for (let entry = 0; entry < dropped; entry++) this.#bytes -= this.size(entry)
+    this.#start += dropped
+    if (this.#start < this.#end) return
+    this.#start = 0
+    this.#end = 0
+    if (this.#offsets.length > FIRST_CAPACITY) this.#resize(FIRST_CAPACITY)
+  }
+
+  #offsetAt(entry: number): number {
+    return this.#offsets[this.#start + entry] ?? 0
+  }
+
+  /** Moves to the front when half is free, else doubles. */
+  #makeRoom(): void {
+    this.#resize(this.#start >= this.#offsets.length / 2 ? this.#offsets.length : this.#offsets.length * 2)
+  }
+
+  #resize(capacity: number): void {
+    this.#offsets = copied(this.#offsets, new Float64Array(capacity), this.#start, this.#end)
+    this.#places = copied(this.#places, new Uint32Array(capacity), this.#start, this.#end)
+    this.#sizes = copied(this.#sizes, new Uint32Array(capacity), this.#start, this.#end)
+    this.#end -= this.#start
+    this.#start = 0
+  }
+}
+
+const placeOf = (fileNumber: number, position: number): number =>
+  ((fileNumber << POSITION_BITS) | (position / POSITION_UNIT)) >>> 0
+
+function copied<T extends Float64Array | Uint32Array>(from: T, to: T, start: number, end: number): T {
+  to.set(from.subarray(start, end))
+  return to
+}

@@ -1,0 +1,121 @@
+/**
+ * What each producer has got rid of: one number per (device, epoch, lane). Rises with the batches that carry the tags, so
+ * it is exactly as durable as the readings; written as a checkpoint before the journal file that holds them is recycled.
+ *
+ * Bounds: `maxDevices` names, the `MAX_EPOCHS` newest epochs of each. What expired or was pushed out is told to the
+ * checkpoint too.
+ */
+import { EdgeError } from '../../errors.ts'
+import type { ProducerTag } from '../api.ts'
+import type { ProducerSequence } from '../ports.ts'
+
+export const MAX_EPOCHS = 4
+
+interface Lane {
+  have: number
+  seenAtUs: bigint
+}
+
+export class ProducerSequences {
+  readonly #maxDevices: number
+  readonly #numbers = new Map<string, number>()
+  /** Device → epoch → lane. */
+  readonly #devices = new Map<number, Map<number, Map<number, Lane>>>()
+  readonly #changed = new Map<string, ProducerSequence>()
+  #removed: ProducerSequence[] = []
+  #nextNumber = 1
+
+  constructor(maxDevices: number) {
+    this.#maxDevices = maxDevices
+  }
+
+  /** Puts back a name that was remembered. */
+  addDevice(device: number, name: string): void {
+    this.#numbers.set(name, device)
+    this.#nextNumber = Math.max(this.#nextNumber, device + 1)
+  }
+
+  device(name: string): number | undefined {
+    return this.#numbers.get(name)
+  }
+
+  /** @throws EDGE_LIMIT_REACHED. */
+  newDevice(name: string): number {
+    if (this.#numbers.size >= this.#maxDevices) {
+      throw new EdgeError('EDGE_LIMIT_REACHED', `no more than ${this.#maxDevices} publishers are remembered`, {
+        details: { limit: this.#maxDevices },
+      })
+    }
+    const device = this.#nextNumber++
+    this.#numbers.set(name, device)
+    return device
+  }
+
+  have(device: number, epoch: number, lane: number): number | undefined {
+    return this.#devices.get(device)?.get(epoch)?.get(lane)?.have
+  }
+
+  lanes(device: number, epoch: number): { lane: number; have: number }[] {
+    const lanes = this.#devices.get(device)?.get(epoch) ?? new Map<number, Lane>()
+    return [...lanes].map(([lane, { have }]) => ({ lane, have })).sort((a, b) => a.lane - b.lane)
+  }
+
+  /** Loads a row of the checkpoint. */
+  load(row: ProducerSequence): void {
+    this.#raise(row, row.have, row.seenAtUs)
+  }
+
+  /** The promise of a batch with that tag holds. */
+  settled(tag: ProducerTag, seenAtUs: bigint): void {
+    const have = tag.firstSequence + tag.sequenceCount - 1
+    if (!this.#raise(tag, have, seenAtUs)) return
+    const { device, epoch, lane } = tag
+    this.#changed.set(`${device}/${epoch}/${lane}`, { device, epoch, lane, have, seenAtUs })
+  }
+
+  /** What the checkpoint lacks, once. */
+  takeChanges(): { changed: readonly ProducerSequence[]; removed: readonly ProducerSequence[] } {
+    const changes = { changed: [...this.#changed.values()], removed: this.#removed }
+    this.#changed.clear()
+    this.#removed = []
+    return changes
+  }
+
+  /** The checkpoint could not be written. */
+  putBack(changes: { changed: readonly ProducerSequence[]; removed: readonly ProducerSequence[] }): void {
+    for (const row of changes.changed) {
+      const key = `${row.device}/${row.epoch}/${row.lane}`
+      if (!this.#changed.has(key)) this.#changed.set(key, row)
+    }
+    this.#removed = [...changes.removed, ...this.#removed]
+  }
+
+  /** @returns whether the number rose. */
+  #raise(at: { device: number; epoch: number; lane: number }, have: number, seenAtUs: bigint): boolean {
+    const epochs = this.#devices.get(at.device) ?? new Map<number, Map<number, Lane>>()
+    this.#devices.set(at.device, epochs)
+    const lanes = epochs.get(at.epoch) ?? new Map<number, Lane>()
+    epochs.set(at.epoch, lanes)
+    const lane = lanes.get(at.lane)
+    if (lane === undefined) lanes.set(at.lane, { have, seenAtUs })
+    else if (have > lane.have) {
+      lane.have = have
+      lane.seenAtUs = seenAtUs
+    } else return false
+    if (epochs.size > MAX_EPOCHS) this.#dropOldestEpoch(at.device, epochs)
+    return true
+  }
+
+  #dropOldestEpoch(device: number, epochs: Map<number, Map<number, Lane>>): void {
+    const seen = (lanes: Map<number, Lane>): bigint =>
+      [...lanes.values()].reduce((newest, each) => (each.seenAtUs > newest ? each.seenAtUs : newest), 0n)
+    const [oldest] = [...epochs].sort(([, a], [, b]) => (seen(a) < seen(b) ? -1 : 1))
+    if (oldest === undefined) return
+    const [epoch, lanes] = oldest
+    epochs.delete(epoch)
+    for (const [lane, { have, seenAtUs }] of lanes) {
+      this.#changed.delete(`${device}/${epoch}/${lane}`)
+      this.#removed.push({ device, epoch, lane, have, seenAtUs })
+    }
+  }
+}

@@ -1,0 +1,241 @@
+/**
+ * Reads the journal's files at open: headers, groups, then the batches of the groups that count. Decides nothing itself;
+ * `core/journal-scan.ts` does. One file at a time lies in memory, and only while it is read.
+ */
+import { EdgeError } from '../../errors.ts'
+import {
+  BATCH_ALIGNMENT,
+  BATCH_HEADER_SIZE,
+  type BatchHeader,
+  batchSize,
+  decodeBatchHeader,
+  isBatchHeaderIntact,
+} from '../core/batch-header.ts'
+import { areaOf, type ByteArea } from '../core/byte-area.ts'
+import type { Checksum } from '../core/checksum.ts'
+import {
+  decodeGroupHeader,
+  decodeJournalHeader,
+  FIRST_GROUP_AT,
+  GROUP_ALIGNMENT,
+  GROUP_HEADER_SIZE,
+  type GroupHeader,
+  JOURNAL_VERSION,
+  seedOf,
+} from '../core/journal-format.ts'
+import {
+  type ChainGap,
+  type FoundFile,
+  type FoundGroup,
+  type JournalScan,
+  type ScanRules,
+  scanJournal,
+} from '../core/journal-scan.ts'
+import type { FileSystem } from './file-system.ts'
+import { JournalFile, journalPath } from './journal-file.ts'
+
+export interface FoundJournal {
+  readonly files: readonly JournalFile[]
+  readonly scan: JournalScan
+  /** Names in the journal's folder that are no journal files. */
+  readonly strangers: readonly string[]
+  /** What the newest header says of the store. */
+  readonly witness: { readonly storeId: Uint8Array; readonly nextKey: number } | undefined
+}
+
+/** A batch as it lies in the journal. */
+export interface FoundBatch {
+  readonly header: BatchHeader
+  readonly fileNumber: number
+  readonly position: number
+  /** Header and padding included. */
+  readonly size: number
+  readonly boot: number
+  /** Of its group. */
+  readonly sequence: number
+  readonly groupLength: number
+  /** The header is intact, the body is not: it is visited so that its offsets are known to be gone. */
+  readonly isDamaged: boolean
+  /** A later group says that it had been synced. */
+  readonly isProven: boolean
+  /** The file's bytes while the visit lasts. */
+  readonly area: ByteArea
+}
+
+export interface DamageTally {
+  /** Bytes in which records may have lain that cannot be assigned to any partition. */
+  lostBytes: number
+  damagedBatches: number
+  /** The last group from which something was lost. */
+  lastSequence: number
+}
+
+interface Setting {
+  readonly fileSystem: FileSystem
+  /** Undefined: any store's. */
+  readonly storeIdBytes: Uint8Array | undefined
+  readonly checksum: Checksum
+  readonly rules?: ScanRules
+}
+
+/** @throws EDGE_STORE_NEWER before anything is written. */
+export function readJournal(setting: Setting): FoundJournal {
+  const files: JournalFile[] = []
+  const found: FoundFile[] = []
+  const strangers: string[] = []
+  let newest: { generation: number; storeIdBytes?: Uint8Array; keyFloor?: number } = { generation: 0 }
+  for (const { name } of setting.fileSystem.list('journal')) {
+    if (!/^\d{1,3}$/.test(name)) {
+      strangers.push(name)
+      continue
+    }
+    const number = Number(name)
+    const handle = setting.fileSystem.open(journalPath(number), 'existing')
+    const area = readWhole(handle)
+    const header = decodeJournalHeader(area)
+    if (header !== undefined && header.version > JOURNAL_VERSION) throw newerStore(`journal/${name}`, header.version)
+    const isOurs = header !== undefined && isSame(header.storeIdBytes, setting.storeIdBytes ?? header.storeIdBytes)
+    if (isOurs && header.generation > newest.generation) newest = { ...header }
+    const generation = isOurs ? header.generation : 0
+    const salt = isOurs ? header.salt : 0n
+    files.push(new JournalFile(number, handle, { size: area.bytes.length, generation, salt }))
+    if (isOurs) found.push({ id: number, generation, groups: findGroups(area, { generation, salt }, setting.checksum) })
+  }
+  const { storeIdBytes: storeId, keyFloor: nextKey = 0 } = newest
+  const witness = storeId === undefined ? undefined : { storeId, nextKey }
+  return { files, scan: scanJournal(found, setting.rules), strangers, witness }
+}
+
+export function newerStore(path: string, version: number): EdgeError {
+  return new EdgeError(
+    'EDGE_STORE_NEWER',
+    `${path} has format version ${version}, this version reads up to ${JOURNAL_VERSION}`,
+    {
+      details: { path, version, supported: JOURNAL_VERSION },
+    },
+  )
+}
+
+/** Visits every readable batch of the groups that count, in order. */
+export function visitBatches(
+  journal: FoundJournal,
+  checksum: Checksum,
+  visit: (batch: FoundBatch) => void,
+): DamageTally {
+  const tally: DamageTally = { lostBytes: 0, damagedBatches: 0, lastSequence: 0 }
+  const { chain, gaps, proof } = journal.scan
+  let loaded: { file: JournalFile; area: ByteArea } | undefined
+  let before: number | undefined
+  for (const link of chain) {
+    if (before !== undefined && link.header.sequence > before + 1) {
+      // Proven groups are missing. Inside a file the gap is searched below; at a file's end nothing of it is left.
+      tally.lastSequence = link.header.sequence - 1
+      if (loaded !== undefined && loaded.file.number !== link.fileId)
+        tally.lostBytes += loaded.file.size - loaded.file.position
+    }
+    before = link.header.sequence
+    if (loaded?.file.number !== link.fileId) {
+      const file = journal.files.find((each) => each.number === link.fileId)
+      if (file === undefined) continue
+      loaded = { file, area: readWhole(file.handle) }
+    }
+    const { file, area } = loaded
+    const { header } = link
+    const group = {
+      seed: seedOf(header.sessionSalt),
+      boot: header.boot,
+      sequence: header.sequence,
+      length: header.length,
+    }
+    for (const gap of gaps.filter((each) => isBefore(each, file, header))) {
+      // The group's header is gone, its batches may not be: those of the same session are recognised by their salt.
+      visitRange(
+        { area, file, from: gap.from, end: gap.end, group: { ...group, sequence: header.sequence - 1 } },
+        visitChecked,
+      )
+      tally.lostBytes += gap.end - gap.from
+      tally.lastSequence = header.sequence - 1
+    }
+    file.noteGroup(header.position, header.sessionSalt, header.boot)
+    file.position = header.position + header.length
+    const isProven = header.sequence <= proof
+    const range = { area, file, from: header.position + GROUP_HEADER_SIZE, end: header.position + header.length, group }
+    if (link.isWhole) {
+      visitRange(range, (batch) => visit({ ...batch, isProven }))
+      continue
+    }
+    tally.lostBytes += visitRange(range, visitChecked)
+    tally.lastSequence = header.sequence
+  }
+  if (before !== undefined && before < proof) {
+    tally.lastSequence = proof
+    if (loaded !== undefined) tally.lostBytes += loaded.file.size - loaded.file.position
+  }
+  return tally
+
+  function visitChecked(batch: FoundBatch): void {
+    const { header, position, area } = batch
+    const bodyAt = position + BATCH_HEADER_SIZE
+    const crc = header.bodySize === 0 ? 0 : checksum(area.bytes, bodyAt, bodyAt + header.bodySize, 0)
+    const isDamaged = crc !== header.bodyCrc
+    if (isDamaged) tally.damagedBatches++
+    visit({ ...batch, isDamaged })
+  }
+}
+
+const isBefore = (gap: ChainGap, file: JournalFile, group: GroupHeader): boolean =>
+  gap.fileId === file.number && gap.end === group.position
+
+/**
+ * Goes from batch to batch; where a header is damaged, on to the next intact one at steps of 8.
+ *
+ * @returns bytes passed over without a batch.
+ */
+function visitRange(range: GroupRange, visit: (batch: FoundBatch) => void): number {
+  const { area, file, end, group } = range
+  let lost = 0
+  let position = range.from
+  while (position + BATCH_HEADER_SIZE <= end) {
+    const header = isBatchHeaderIntact(area, position, group.seed) ? decodeBatchHeader(area, position, end) : undefined
+    if (header === undefined) {
+      lost += BATCH_ALIGNMENT
+      position += BATCH_ALIGNMENT
+      continue
+    }
+    const size = batchSize(header.bodySize)
+    const { boot, sequence, length: groupLength } = group
+    const place = { fileNumber: file.number, position, size, area }
+    visit({ header, ...place, boot, sequence, groupLength, isProven: true, isDamaged: false })
+    position += size
+  }
+  return lost
+}
+
+interface GroupRange {
+  readonly area: ByteArea
+  readonly file: JournalFile
+  readonly from: number
+  readonly end: number
+  readonly group: { readonly seed: number; readonly boot: number; readonly sequence: number; readonly length: number }
+}
+
+function findGroups(area: ByteArea, file: { generation: number; salt: bigint }, checksum: Checksum): FoundGroup[] {
+  const groups: FoundGroup[] = []
+  const size = area.bytes.length
+  for (let position = FIRST_GROUP_AT; position + GROUP_HEADER_SIZE <= size; position += GROUP_ALIGNMENT) {
+    const header = decodeGroupHeader(area, position, file, position, size)
+    if (header === undefined) continue
+    const crc = checksum(area.bytes, position + GROUP_HEADER_SIZE, position + header.length, 0)
+    groups.push({ header, isWhole: crc === header.bodyCrc })
+  }
+  return groups
+}
+
+function readWhole(handle: JournalFile['handle']): ByteArea {
+  const bytes = new Uint8Array(handle.size())
+  const size = handle.read(bytes, 0)
+  return areaOf(bytes.subarray(0, size))
+}
+
+const isSame = (a: Uint8Array, b: Uint8Array): boolean =>
+  a.length === b.length && a.every((byte, index) => byte === b[index])

@@ -1,0 +1,515 @@
+/**
+ * The journal at work: takes batches of all partitions, writes them in groups, syncs, keeps promises, goes on after failures.
+ *
+ * Promises rest on these rules (docs/formats/journal.md has the whole list):
+ * - a batch is durable when the sync that *started after* its write has returned without error, and so have those of all
+ *   groups before it; one sync runs at a time;
+ * - after a failed sync the kernel may have dropped the pages and report success next time: that file is never synced again.
+ *   All that was not synced goes, as one group, into the next file; who waits keeps waiting;
+ * - a file is left only when all its groups are synced, so un-synced groups never spread over two files;
+ * - after a sync has started the next group begins on a new page: a device that garbles the page it writes cannot reach back.
+ */
+import { assert } from '../../assert.ts'
+import type { Clock } from '../../clock.ts'
+import { EdgeError, toEdgeError } from '../../errors.ts'
+import type { ProducerTag } from '../api.ts'
+import { alignUp } from '../core/byte-area.ts'
+import type { Checksum } from '../core/checksum.ts'
+import { type FlashBudget, SYNC_COST_BYTES } from '../core/flash-budget.ts'
+import { GroupCommit, type GroupCommitOptions } from '../core/group-commit.ts'
+import {
+  encodeGroupHeader,
+  GROUP_ALIGNMENT,
+  GROUP_FLAG,
+  GROUP_HEADER_SIZE,
+  PAGE_SIZE,
+  seedOf,
+} from '../core/journal-format.ts'
+import type { PendingBatch } from '../core/pending-batch.ts'
+import type { Scheduler } from '../scheduler.ts'
+import { GroupBuffers, type GroupBuilder, mergedGroup as merged } from './group-buffer.ts'
+import type { JournalFile } from './journal-file.ts'
+import type { JournalFiles } from './journal-files.ts'
+
+/** Failed syncs or writes in a row after which the log refuses appends until a retry succeeds. */
+const MAX_FAILURES_IN_ROW = 3
+/** A timer cannot be shorter than this: below it the wait turns the event loop. */
+const TIMER_US = 1000
+
+/** Rules that a test leaves out, to see that the simulation notices. */
+export interface JournalRules {
+  readonly isAckedBeforeSync?: boolean
+  readonly isFailedSyncRetried?: boolean
+  readonly isPageAlignmentSkipped?: boolean
+  readonly isFileLeftUnsynced?: boolean
+  readonly isWrittenAgainInParts?: boolean
+}
+
+/** Where the recovered journal goes on. */
+export interface JournalStart {
+  readonly ordinal: number
+  readonly boot: number
+  readonly last: GroupIdentity
+  /** What was found but not proven: written again as the first group. More than one only when a test leaves that rule out. */
+  readonly again: readonly GroupBuilder[]
+}
+
+export interface GroupIdentity {
+  readonly sequence: number
+  readonly crc: number
+  readonly ordinal: number
+}
+
+export interface JournalEvents {
+  /** A file is full and synced, or was given up: time to repack. */
+  fileSealed(): void
+  /** After acks and watermarks of a write or sync: wake who waits for messages. */
+  settled(): void
+  /** The disk refused; `isWritable` tells whether the log goes on. */
+  failed(error: EdgeError, file: JournalFile | undefined): void
+  writableAgain(): void
+}
+
+export interface JournalOptions {
+  readonly files: JournalFiles
+  readonly start: JournalStart
+  readonly bufferSize: number
+  readonly commit: GroupCommitOptions
+  readonly budget: FlashBudget
+  readonly retryMs: number
+  readonly clock: Clock
+  readonly scheduler: Scheduler
+  readonly checksum: Checksum
+  readonly randomU64: () => bigint
+  readonly events: JournalEvents
+  readonly rules?: JournalRules
+}
+
+interface WrittenGroup {
+  readonly builder: GroupBuilder
+  readonly identity: GroupIdentity
+  readonly isFirst: boolean
+}
+
+interface FlushWaiter {
+  readonly appended: number
+  readonly resolve: () => void
+  readonly reject: (error: EdgeError) => void
+}
+
+export interface JournalCounters {
+  writtenBytes: number
+  syncCount: number
+  syncFailedCount: number
+}
+
+export class Journal {
+  readonly #options: JournalOptions
+  readonly #files: JournalFiles
+  readonly #commit: GroupCommit
+  readonly #buffers: GroupBuffers
+  readonly #rules: JournalRules
+  readonly counters: JournalCounters = { writtenBytes: 0, syncCount: 0, syncFailedCount: 0 }
+  #open: GroupBuilder
+  /** To be written before all else, as one group: its header ends the older file, so nothing may be left behind there. */
+  #again: GroupBuilder[]
+  #unsynced: WrittenGroup[] = []
+  #session: { salt: bigint; ordinal: number; first: number; parent: number; isStarted: boolean }
+  #last: GroupIdentity
+  #durable: GroupIdentity
+  /** Names the running sync; one whose number is no longer this belongs to a file that was given up. */
+  #syncNumber = 0
+  #failuresInRow = 0
+  #refusal: EdgeError | undefined
+  #isClosed = false
+  #isTurnDue = false
+  #cancelTimer: (() => void) | undefined
+  #roomWaiters: (() => void)[] = []
+  #flushWaiters: FlushWaiter[] = []
+  #appendedCount = 0
+  #syncedCount = 0
+
+  constructor(options: JournalOptions) {
+    const { start } = options
+    this.#options = options
+    this.#files = options.files
+    this.#rules = options.rules ?? {}
+    this.#commit = new GroupCommit(options.commit, options.budget)
+    this.#buffers = new GroupBuffers(options.bufferSize)
+    this.#open = this.#buffers.first(start.boot)
+    this.#last = start.last
+    this.#durable = start.last
+    this.#session = this.#newSession(start.ordinal)
+    this.#again = [...start.again]
+    if (start.again.length === 0) return
+    this.#appendedCount = batchCountOf(start.again)
+    this.#commit.restarted(this.#appendedCount, sizeOf(start.again), this.#nowUs())
+    this.#soon()
+  }
+
+  /** Undefined while appends are taken; else why not. */
+  get refusal(): EdgeError | undefined {
+    return this.#refusal
+  }
+
+  get lastSyncUs(): number {
+    return this.#commit.lastSyncUs
+  }
+
+  get hasUnsynced(): boolean {
+    return this.#unsynced.length > 0 || this.#again.length > 0 || !this.#open.isEmpty
+  }
+
+  /** Largest body of one batch. */
+  get maxBodySize(): number {
+    return this.#buffers.size / 2
+  }
+
+  hasRoom(bodySize: number): boolean {
+    return this.#refusal === undefined && !this.#isClosed && this.#open.hasRoom(bodySize)
+  }
+
+  /** Calls back once, in a later turn, when room may be there again. */
+  onceRoom(callback: () => void): void {
+    this.#roomWaiters.push(callback)
+    if (this.#isClosed) this.#options.scheduler.nextTurn(this.#wakeRoomWaiters)
+  }
+
+  /** Copies the batch into the open group; the caller has asked `hasRoom`. */
+  append(batch: PendingBatch, isBuffered: boolean, recordsView: Uint8Array, tag?: ProducerTag): void {
+    this.#open.add(batch, recordsView, tag, this.#options.checksum)
+    this.#appendedCount++
+    if (this.#commit.appended(isBuffered, batch.size, this.#nowUs())) this.#soon()
+  }
+
+  /** Resolves when everything appended so far is synced. @throws EDGE_APPEND_FAILED. */
+  flush(): Promise<void> {
+    if (this.#syncedCount === this.#appendedCount) return Promise.resolve()
+    if (this.#refusal !== undefined) return Promise.reject(this.#refusal)
+    return new Promise((resolve, reject) => {
+      this.#flushWaiters.push({ appended: this.#appendedCount, resolve, reject })
+      this.#commit.force()
+      this.#soon()
+    })
+  }
+
+  /** A spare file may be there: what waits for one goes on. */
+  fileReady(): void {
+    if (this.#again.length > 0 || !this.#open.isEmpty) this.#commit.force()
+    this.#soon()
+  }
+
+  /** The active file is left as soon as everything in it is synced. */
+  leaveFile(): void {
+    const active = this.#files.active
+    if (active === undefined) return
+    active.position = active.size
+    this.#leaveIfFull(active)
+  }
+
+  /** Syncs everything, then marks the end as clean unless `isClean` is false; takes no more appends. */
+  async close(isClean: boolean): Promise<void> {
+    if (this.#isClosed) return
+    try {
+      await this.flush()
+      if (isClean && this.#refusal === undefined) await this.#markCleanStop()
+    } catch (error) {
+      // What could not be synced was not promised; the next open recovers it as after a crash.
+      this.#options.events.failed(toEdgeError(error), undefined)
+    }
+    this.#isClosed = true
+    this.#cancelTimer?.()
+    this.#wakeRoomWaiters()
+  }
+
+  // ---- when -------------------------------------------------------------------------------------------------------
+
+  #nowUs(): number {
+    return this.#options.clock.monotonicUs()
+  }
+
+  #soon(): void {
+    if (this.#isTurnDue || this.#isClosed) return
+    this.#isTurnDue = true
+    this.#options.scheduler.nextTurn(this.#turn)
+  }
+
+  #turn = (): void => {
+    this.#isTurnDue = false
+    if (this.#isClosed) return
+    this.#cancelTimer?.()
+    this.#cancelTimer = undefined
+    const decision = this.#commit.decide(this.#nowUs())
+    if (decision.isWriteDue) this.#writeAll()
+    if (decision.isSyncDue) this.#startSync()
+    const { againInUs } = decision
+    if (againInUs === undefined) return
+    if (againInUs < TIMER_US) return this.#soon()
+    this.#cancelTimer = this.#options.scheduler.after(Math.ceil(againInUs / 1000), this.#turn)
+  }
+
+  // ---- write ------------------------------------------------------------------------------------------------------
+
+  /** Writes what was collected, as far as a file takes it. */
+  #writeAll(): void {
+    for (let again = this.#again[0]; again !== undefined; again = this.#again[0]) {
+      if (!this.#write(again)) return
+      this.#again.shift()
+    }
+    if (this.#open.isEmpty) return
+    const written = this.#open
+    if (!this.#write(written)) return
+    this.#commit.written()
+    this.#open = this.#nextBuilder(written)
+    this.#options.events.settled()
+  }
+
+  #nextBuilder(current: GroupBuilder): GroupBuilder {
+    const kept = this.#unsynced.map((group) => group.builder)
+    return this.#buffers.next(current, kept, this.#options.start.boot)
+  }
+
+  /** @returns false when no file takes the group now, or the write failed. */
+  #write(builder: GroupBuilder, flags = 0): boolean {
+    const file = this.#fileFor(builder.length)
+    if (file === undefined) return false
+    const { area, start, end } = builder
+    const isFirst = !this.#session.isStarted
+    if (isFirst) this.#session = { ...this.#session, first: this.#last.sequence + 1, parent: this.#last.ordinal }
+    builder.sealBatches(seedOf(this.#session.salt))
+    const sequence = this.#last.sequence + 1
+    const header = {
+      length: builder.length,
+      bodyCrc: this.#options.checksum(area.bytes, start + GROUP_HEADER_SIZE, end, 0),
+      generation: file.generation,
+      position: file.position,
+      flags: flags | (isFirst ? GROUP_FLAG.isFirst : 0),
+      sessionSalt: this.#session.salt,
+      sequence,
+      previousCrc: this.#last.crc,
+      batchCount: builder.batches.length,
+      durableSequence: this.#durable.sequence,
+      ordinal: this.#session.ordinal,
+      boot: builder.boot,
+      sessionFirst: this.#session.first,
+      wallUs: this.#options.clock.wallUs(),
+      parent: this.#session.parent,
+    }
+    const crc = encodeGroupHeader(area, start, header, seedOf(file.salt))
+    try {
+      file.handle.write(area.bytes.subarray(start, end), file.position)
+    } catch (error) {
+      this.#fail(file, toEdgeError(error))
+      return false
+    }
+    const position = file.position
+    this.#countPages(position, builder.length)
+    file.noteGroup(position, this.#session.salt, builder.boot)
+    file.firstGroupUs ??= this.#nowUs()
+    file.position = alignUp(position + builder.length, GROUP_ALIGNMENT)
+    this.#session.isStarted = true
+    this.#last = { sequence, crc, ordinal: this.#session.ordinal }
+    this.#unsynced.push({ builder, identity: this.#last, isFirst })
+    for (const batch of builder.batches) {
+      const isKept = batch.owner.written(batch, file.number, position + batch.at - start)
+      if (isKept || this.#rules.isAckedBeforeSync) batch.settle(null)
+    }
+    return true
+  }
+
+  /** @returns the file that takes a group of that length, or undefined while it must wait. */
+  #fileFor(length: number): JournalFile | undefined {
+    const active = this.#files.active
+    if (active !== undefined) {
+      if (active.position + length <= active.size) return active
+      if (!this.#leave(active)) return undefined
+    }
+    const next = this.#files.activate()
+    if (next !== undefined) assert(next.position + length <= next.size, `group of ${length} bytes fits a file`)
+    // Else everything waits for the repack, which calls `fileReady`.
+    return next
+  }
+
+  /** Un-synced groups never spread over two files. @returns false while a sync must end first. */
+  #leave(active: JournalFile): boolean {
+    const isUnsynced = this.#unsynced.length > 0 || this.#commit.isSyncing
+    if (isUnsynced && !this.#rules.isFileLeftUnsynced) {
+      this.#commit.force()
+      this.#soon()
+      return false
+    }
+    active.state = 'sealed'
+    this.#options.events.fileSealed()
+    return true
+  }
+
+  /** Also without a next group: what lies in a full file may be repacked. */
+  #leaveIfFull(active: JournalFile): void {
+    if (active.position >= active.size) this.#leave(active)
+  }
+
+  #countPages(position: number, length: number): void {
+    const pages = Math.ceil((position + length) / PAGE_SIZE) - Math.floor(position / PAGE_SIZE)
+    this.#spend(pages * PAGE_SIZE)
+  }
+
+  #spend(sizeBytes: number): void {
+    this.counters.writtenBytes += sizeBytes
+    this.#options.budget.spend(sizeBytes, this.#nowUs())
+  }
+
+  // ---- sync -------------------------------------------------------------------------------------------------------
+
+  #startSync(): void {
+    const file = this.#files.active
+    if (file === undefined || this.#unsynced.length === 0 || this.#commit.isSyncing) return
+    const covered = this.#unsynced.length
+    const number = ++this.#syncNumber
+    this.#commit.syncStarted(this.#open.batches.length, this.#open.isEmpty ? 0 : this.#open.length, this.#nowUs())
+    if (!this.#rules.isPageAlignmentSkipped) file.position = alignUp(file.position, PAGE_SIZE)
+    file.handle.datasync((error) => {
+      if (number === this.#syncNumber) this.#syncEnded(file, covered, error)
+    })
+  }
+
+  #syncEnded(file: JournalFile, covered: number, error: Error | null): void {
+    this.#spend(SYNC_COST_BYTES)
+    if (error !== null && !this.#rules.isFailedSyncRetried) {
+      this.counters.syncFailedCount++
+      return this.#fail(file, toEdgeError(error))
+    }
+    this.counters.syncCount++
+    this.#failuresInRow = 0
+    this.#commit.syncEnded(this.#nowUs())
+    const groups = this.#unsynced.splice(0, covered)
+    for (const group of groups) this.#becomeDurable(group)
+    this.#leaveIfFull(file)
+    this.#settleWritten()
+    this.#reclaimBuffer()
+    this.#becomeWritable()
+    this.#options.events.settled()
+    this.#resolveFlushes()
+    this.#wakeRoomWaiters()
+    this.#soon()
+  }
+
+  #becomeDurable({ builder, identity }: WrittenGroup): void {
+    this.#durable = identity
+    const isSessionSafe = this.#again.length === 0 && !this.#unsynced.some((group) => group.isFirst)
+    if (isSessionSafe) this.#files.release()
+    for (const batch of builder.batches) {
+      batch.owner.synced(batch)
+      batch.settle(null)
+    }
+    this.#syncedCount += builder.batches.length
+  }
+
+  /** A duty to sync first may have ended with this sync: later batches that are only written need wait no longer. */
+  #settleWritten(): void {
+    for (const { builder } of this.#unsynced) {
+      for (const batch of builder.batches) if (!batch.isSettled && batch.owner.writtenBefore(batch)) batch.settle(null)
+    }
+  }
+
+  /** A group that had to wait for the sync of those before it in the same buffer moves to its front. */
+  #reclaimBuffer(): void {
+    if (this.#unsynced.some((group) => group.builder.area === this.#open.area) || this.#open.start === 0) return
+    this.#open = this.#open.movedToFront()
+  }
+
+  #resolveFlushes(): void {
+    const done = this.#flushWaiters.filter((waiter) => waiter.appended <= this.#syncedCount)
+    if (done.length === 0) return
+    this.#flushWaiters = this.#flushWaiters.filter((waiter) => waiter.appended > this.#syncedCount)
+    for (const waiter of done) waiter.resolve()
+    if (this.#flushWaiters.length > 0) this.#commit.force()
+  }
+
+  #wakeRoomWaiters = (): void => {
+    if (this.#roomWaiters.length === 0) return
+    const waiters = this.#roomWaiters
+    this.#roomWaiters = []
+    this.#options.scheduler.nextTurn(() => {
+      for (const callback of waiters) callback()
+    })
+  }
+
+  // ---- failure ----------------------------------------------------------------------------------------------------
+
+  /** Seals the file at its last durable group and begins a new session with everything that is not synced. */
+  #fail(file: JournalFile, error: EdgeError): void {
+    this.#syncNumber++
+    this.#failuresInRow++
+    file.state = 'sealed'
+    file.isHeld = true
+    file.hasFailed = true
+    const lost = [...this.#unsynced.map((group) => group.builder), ...this.#again].filter((group) => !group.isEmpty)
+    this.#unsynced = []
+    this.#again = this.#rules.isWrittenAgainInParts
+      ? lost.map((group) => merged([group]))
+      : lost.length > 0
+        ? [merged(lost)]
+        : []
+    if (this.#open.start > 0) this.#open = this.#open.movedToFront()
+    this.#last = this.#durable
+    this.#session = this.#newSession(this.#session.ordinal + 1)
+    const waiting = this.#open.isEmpty ? this.#again : [...this.#again, this.#open]
+    this.#commit.restarted(batchCountOf(waiting), sizeOf(waiting), this.#nowUs())
+    if (this.#failuresInRow >= MAX_FAILURES_IN_ROW) this.#refuse(error)
+    this.#options.events.failed(error, file)
+    this.#options.events.fileSealed()
+    if (this.#refusal === undefined) this.#soon()
+  }
+
+  /**
+   * The disk refuses file after file: who waits is told, appends are refused, and everything not synced is kept to be
+   * written again. Those messages may still come through: to the sender they are in doubt, as after a lost reply.
+   */
+  #refuse(cause: EdgeError): void {
+    const isNew = this.#refusal === undefined
+    this.#refusal = new EdgeError('EDGE_APPEND_FAILED', `the disk refuses: ${cause.message}`, {
+      cause,
+      details: { cause: cause.code, ...cause.details },
+    })
+    for (const { batches } of [...this.#again, this.#open]) for (const batch of batches) batch.settle(this.#refusal)
+    const waiters = this.#flushWaiters
+    this.#flushWaiters = []
+    for (const waiter of waiters) waiter.reject(this.#refusal)
+    if (!isNew) return
+    this.#wakeRoomWaiters()
+    this.#retryLater()
+  }
+
+  #retryLater(): void {
+    this.#options.scheduler.after(this.#options.retryMs, () => {
+      if (this.#isClosed || this.#refusal === undefined) return
+      this.#commit.force()
+      this.#soon()
+      this.#retryLater()
+    })
+  }
+
+  #becomeWritable(): void {
+    if (this.#refusal === undefined || this.#again.length > 0) return
+    this.#refusal = undefined
+    this.#options.events.writableAgain()
+  }
+
+  #newSession(ordinal: number): { salt: bigint; ordinal: number; first: number; parent: number; isStarted: boolean } {
+    return { salt: this.#options.randomU64(), ordinal, first: 0, parent: 0, isStarted: false }
+  }
+
+  async #markCleanStop(): Promise<void> {
+    if (!this.#write(this.#open, GROUP_FLAG.isCleanStop)) return
+    const file = this.#files.active
+    if (file === undefined) return
+    await new Promise<void>((resolve, reject) => {
+      file.handle.datasync((error) => (error === null ? resolve() : reject(error)))
+    })
+  }
+}
+
+const batchCountOf = (groups: readonly GroupBuilder[]): number =>
+  groups.reduce((sum, group) => sum + group.batches.length, 0)
+
+const sizeOf = (groups: readonly GroupBuilder[]): number => groups.reduce((sum, group) => sum + group.length, 0)

@@ -1,0 +1,209 @@
+/** The machine's file system behind the log's port: plain calls of `node:fs`, errors translated where they enter. */
+import * as fs from 'node:fs'
+import { join } from 'node:path'
+import { EdgeError } from '../../errors.ts'
+import type { DirectoryEntry, DiskSpace, FileLock, FileSystem, LogFile } from './file-system.ts'
+
+const FULL_CODES = new Set(['ENOSPC', 'EDQUOT'])
+
+/** @param root the data folder; made here when its parent exists. */
+export function createNodeFileSystem(root: string): FileSystem {
+  const at = (path: string): string => join(root, path)
+  return {
+    list: (path) => list(at(path)),
+    open: (path, mode) => openFile(at(path), mode),
+    makeDirectory: (path) => void checked(at(path), () => fs.mkdirSync(at(path), { recursive: true })),
+    rename: (from, to) => checked(at(from), () => fs.renameSync(at(from), at(to))),
+    unlink: (path) => checked(at(path), () => fs.rmSync(at(path), { force: true })),
+    removeDirectory: (path) => removeDirectory(at(path)),
+    syncDirectory: (path) => syncDirectory(at(path)),
+    space: () => checked(root, () => spaceOf(root)),
+    lock: (path) => takeLock(at(path)),
+  }
+}
+
+/** The kernel's number of this machine start; empty where there is none, which counts as a new start each time. */
+export function machineBootId(): string {
+  try {
+    return fs.readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+  } catch {
+    return ''
+  }
+}
+
+function list(path: string): readonly DirectoryEntry[] {
+  try {
+    const entries = fs.readdirSync(path, { withFileTypes: true })
+    return entries.map((entry) => ({ name: entry.name, isDirectory: entry.isDirectory() }))
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return []
+    throw translated(path, error)
+  }
+}
+
+function openFile(path: string, mode: 'existing' | 'create'): LogFile {
+  return new NodeFile(
+    path,
+    checked(path, () => fs.openSync(path, mode === 'create' ? 'wx+' : 'r+')),
+  )
+}
+
+function removeDirectory(path: string): void {
+  try {
+    fs.rmdirSync(path)
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw translated(path, error)
+  }
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  try {
+    const handle = await fs.promises.open(path, 'r')
+    try {
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+  } catch (error) {
+    throw translated(path, error)
+  }
+}
+
+function spaceOf(root: string): DiskSpace {
+  const { bavail, blocks, bsize } = fs.statfsSync(root)
+  return { freeBytes: bavail * bsize, totalBytes: blocks * bsize }
+}
+
+/**
+ * Node has no `flock`: the lock is a file that names its process. It is stale when no process of that number runs, or one
+ * that was started at another time.
+ */
+function takeLock(path: string): FileLock {
+  const mine = `${process.pid} ${startTimeOf(process.pid) ?? ''}`
+  for (let attempt = 0; attempt < 2; attempt++) {
+    try {
+      fs.writeFileSync(path, mine, { flag: 'wx' })
+      return { release: () => fs.rmSync(path, { force: true }) }
+    } catch (error) {
+      if (codeOf(error) !== 'EEXIST') throw translated(path, error)
+      const [pid = '', startTime = ''] = readText(path).split(' ')
+      if (startTime !== '' && startTimeOf(Number(pid)) === startTime) {
+        throw new EdgeError('EDGE_STORE_IN_USE', `data folder is in use by process ${pid} (${path})`, {
+          details: { pid },
+        })
+      }
+      fs.rmSync(path, { force: true })
+    }
+  }
+  throw new EdgeError('EDGE_STORE_IN_USE', `data folder was taken by another process (${path})`)
+}
+
+/** Field 22 of `/proc/<pid>/stat`: clock ticks from boot to the start of the process. */
+function startTimeOf(pid: number): string | undefined {
+  if (!Number.isInteger(pid) || pid <= 0) return undefined
+  const stat = readText(`/proc/${pid}/stat`)
+  // The name in brackets may hold blanks: count from behind it.
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
+}
+
+function readText(path: string): string {
+  try {
+    return fs.readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+class NodeFile implements LogFile {
+  readonly #path: string
+  readonly #descriptor: number
+  /** Calls that run on the pool: the descriptor must not be closed, and so reused, under them. */
+  #running = 0
+  #isClosing = false
+
+  constructor(path: string, descriptor: number) {
+    this.#path = path
+    this.#descriptor = descriptor
+  }
+
+  size(): number {
+    return checked(this.#path, () => fs.fstatSync(this.#descriptor).size)
+  }
+
+  read(targetView: Uint8Array, position: number): number {
+    let done = 0
+    while (done < targetView.length) {
+      const left = targetView.length - done
+      const count = checked(this.#path, () => fs.readSync(this.#descriptor, targetView, done, left, position + done))
+      if (count === 0) break
+      done += count
+    }
+    return done
+  }
+
+  readLater(target: Uint8Array, position: number): Promise<number> {
+    return new Promise((resolve, reject) => {
+      let done = 0
+      this.#running++
+      const ended = (error: NodeJS.ErrnoException | null, count: number): void => {
+        done += count
+        if (error === null && count > 0 && done < target.length) return next()
+        this.#ended()
+        if (error === null) resolve(done)
+        else reject(translated(this.#path, error))
+      }
+      const next = (): void => fs.read(this.#descriptor, target, done, target.length - done, position + done, ended)
+      next()
+    })
+  }
+
+  write(bytesView: Uint8Array, position: number): void {
+    let done = 0
+    while (done < bytesView.length) {
+      const left = bytesView.length - done
+      // After a short write the next call tells the cause.
+      done += checked(this.#path, () => fs.writeSync(this.#descriptor, bytesView, done, left, position + done))
+    }
+  }
+
+  datasync(done: (error: Error | null) => void): void {
+    this.#running++
+    fs.fdatasync(this.#descriptor, (error) => {
+      this.#ended()
+      done(error === null ? null : translated(this.#path, error))
+    })
+  }
+
+  truncate(size: number): void {
+    checked(this.#path, () => fs.ftruncateSync(this.#descriptor, size))
+  }
+
+  close(): void {
+    if (this.#isClosing) return
+    this.#isClosing = true
+    this.#running++
+    this.#ended()
+  }
+
+  #ended(): void {
+    this.#running--
+    if (this.#isClosing && this.#running === 0) fs.closeSync(this.#descriptor)
+  }
+}
+
+function checked<T>(path: string, call: () => T): T {
+  try {
+    return call()
+  } catch (error) {
+    throw translated(path, error)
+  }
+}
+
+function translated(path: string, error: unknown): EdgeError {
+  const code = codeOf(error)
+  const kind = FULL_CODES.has(code) ? 'EDGE_DISK_FULL' : 'EDGE_IO'
+  return new EdgeError(kind, `${code || 'I/O error'} on ${path}`, { details: { code, path }, cause: error })
+}
+
+const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''

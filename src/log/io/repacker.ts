@@ -1,0 +1,212 @@
+/**
+ * Repack: gathers a full journal file by partition into segments, so that the file can be recycled. Runs beside appends and
+ * polls; each step leaves a state from which an open recovers (docs/formats/journal.md, "Crash points").
+ *
+ * 1. gather and write blocks, 2. sync segments and folders, 3. ends move in memory, 4. checkpoint of the producers, hints,
+ * 5. the file is free, 6. it is prepared anew. A failure before 3 takes everything back: the journal still has it all.
+ */
+import type { Clock } from '../../clock.ts'
+import { type EdgeError, toEdgeError } from '../../errors.ts'
+import { BATCH_KIND, stripBatchHeader } from '../core/batch-header.ts'
+import { areaOf, type ByteArea } from '../core/byte-area.ts'
+import type { Checksum } from '../core/checksum.ts'
+import { endOf, planUnits, type RepackBatch, type RollLimits } from '../core/repack-plan.ts'
+import { BLOCK_CODEC } from '../core/segment-format.ts'
+import type { LogPartition } from '../partition.ts'
+import type { BlockCodec } from './block-codec.ts'
+import type { FileSystem } from './file-system.ts'
+import type { JournalFile } from './journal-file.ts'
+import { parseBatch } from './journal-reader.ts'
+import type { SegmentFiles } from './segment-files.ts'
+import { type NewBlock, SegmentWriter } from './segment-writer.ts'
+
+export interface RepackRules {
+  readonly isRecycledBeforeSync?: boolean
+  readonly isDirectorySyncSkipped?: boolean
+  readonly isSegmentAlignmentSkipped?: boolean
+}
+
+export interface RepackerOptions {
+  readonly fileSystem: FileSystem
+  readonly segments: SegmentFiles
+  readonly codec: BlockCodec
+  readonly checksum: Checksum
+  readonly clock: Clock
+  readonly storeIdBytes: Uint8Array
+  readonly partitions: () => Iterable<LogPartition>
+  readonly limitsOf: (partition: LogPartition) => RollLimits
+  readonly nextRunNumber: () => number
+  readonly randomU32: () => number
+  readonly written: (sizeBytes: number, syncCount: number) => void
+  readonly rules?: RepackRules
+}
+
+interface Job {
+  readonly partition: LogPartition
+  /** Entries of the file at the front of the partition's index. */
+  readonly entryCount: number
+  readonly writer: SegmentWriter
+  endOffset: bigint
+}
+
+export class Repacker {
+  readonly #options: RepackerOptions
+
+  constructor(options: RepackerOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Packs everything of one file. Segments hold it durably when this resolves, and partitions have switched over.
+   *
+   * @returns the partitions that got blocks.
+   * @throws EDGE_DISK_FULL, EDGE_IO: nothing has changed.
+   */
+  async pack(file: JournalFile): Promise<readonly LogPartition[]> {
+    const area = await readLater(file)
+    const jobs: Job[] = []
+    try {
+      for (const partition of [...this.#options.partitions()]) {
+        const job = this.#jobFor(partition, file)
+        if (job === undefined) continue
+        jobs.push(job)
+        await this.#packPartition(job, file, area)
+      }
+      if (!this.#options.rules?.isRecycledBeforeSync) await this.#sync(jobs)
+    } catch (error) {
+      const failure: EdgeError = toEdgeError(error)
+      for (const job of jobs) job.writer.abort()
+      throw failure
+    }
+    for (const { partition, entryCount, writer, endOffset } of jobs) {
+      const begun = writer.commit()
+      if (!partition.isRemoved) partition.repacked(entryCount, begun, endOffset)
+      this.#options.written(writer.writtenBytes, 1)
+    }
+    return jobs.map(({ partition }) => partition).filter((partition) => !partition.isRemoved)
+  }
+
+  #jobFor(partition: LogPartition, file: JournalFile): Job | undefined {
+    const { index } = partition
+    let entryCount = 0
+    while (entryCount < index.count && index.fileNumber(entryCount) === file.number) entryCount++
+    if (entryCount === 0 || partition.isRemoved) return undefined
+    const { fileSystem, segments, storeIdBytes, checksum, nextRunNumber, randomU32, clock, rules } = this.#options
+    const writer = new SegmentWriter(
+      {
+        fileSystem,
+        files: segments,
+        storeIdBytes,
+        checksum,
+        key: partition.key,
+        directory: partition.spec.directory,
+        limits: this.#options.limitsOf(partition),
+        nextRunNumber,
+        randomU32,
+        nowUs: clock.wallUs(),
+        isPageAlignmentSkipped: rules?.isSegmentAlignmentSkipped === true,
+      },
+      partition.segments.at(-1),
+    )
+    return { partition, entryCount, writer, endOffset: partition.segmentEnd }
+  }
+
+  async #packPartition(job: Job, file: JournalFile, area: ByteArea): Promise<void> {
+    const { partition, writer } = job
+    const batches = this.#gather(job, file, area)
+    let packedEnd = partition.segmentEnd
+    for (const unit of planUnits(batches)) {
+      if (partition.isRemoved) return
+      if (unit.kind === 'external') continue
+      const first = unit.batches[0]
+      const last = unit.batches.at(-1)
+      if (first === undefined || last === undefined) continue
+      const raw = joined(unit.batches, area)
+      const body = await this.#options.codec.encode(raw)
+      // The catalog may have moved the folder to the trash meanwhile.
+      if (partition.isRemoved) return
+      writer.append(
+        {
+          rawSize: raw.length,
+          batchCount: unit.batches.length,
+          codec: body.codec,
+          flags: 0,
+          baseOffset: first.header.baseOffset,
+          endOffset: endOf(last),
+          firstTimeUs: first.header.appendTimeUs,
+          lastTimeUs: last.header.appendTimeUs,
+          boot: last.boot,
+          recordCount: unit.batches.reduce((sum, { header }) => sum + header.count, 0),
+        },
+        body,
+      )
+      packedEnd = endOf(last)
+    }
+    // The last batch was damaged: an empty block keeps its offsets from being given again.
+    if (packedEnd < job.endOffset && !partition.isRemoved) writer.append(emptyBlock(job.endOffset, partition), NO_BODY)
+  }
+
+  /** Batches of the file that are still needed, checked; a damaged one becomes a hole. */
+  #gather(job: Job, file: JournalFile, area: ByteArea): RepackBatch[] {
+    const { partition, entryCount } = job
+    const { index } = partition
+    const batches: RepackBatch[] = []
+    for (let entry = 0; entry < entryCount; entry++) {
+      const baseOffset = index.baseOffset(entry)
+      const position = index.position(entry)
+      const size = index.size(entry)
+      const parsed = parseBatch(area, position, size, file.seedAt(position), this.#options.checksum)
+      if (parsed === null || parsed.header.baseOffset !== baseOffset || parsed.header.key !== partition.key) {
+        const end = entry + 1 < index.count ? index.baseOffset(entry + 1) : partition.watermark.writtenEnd
+        partition.damaged(baseOffset, end, 'a batch in the journal does not fit its checksum')
+        job.endOffset = end
+        continue
+      }
+      const { header } = parsed
+      if (header.kind !== BATCH_KIND.data || baseOffset < partition.logStartOffset) continue
+      job.endOffset = header.baseOffset + BigInt(header.count)
+      batches.push({ header, position, size, boot: file.bootAt(position) })
+    }
+    return batches
+  }
+
+  async #sync(jobs: readonly Job[]): Promise<void> {
+    for (const { partition, writer } of jobs) {
+      if (!partition.isRemoved) await writer.sync(this.#options.rules?.isDirectorySyncSkipped === true)
+    }
+  }
+}
+
+const NO_BODY = { codec: BLOCK_CODEC.plain, bytes: new Uint8Array(0) }
+
+const emptyBlock = (offset: bigint, partition: LogPartition): NewBlock => ({
+  rawSize: 0,
+  batchCount: 0,
+  codec: BLOCK_CODEC.plain,
+  flags: 0,
+  baseOffset: offset,
+  endOffset: offset,
+  firstTimeUs: partition.lastAppendUs,
+  lastTimeUs: partition.lastAppendUs,
+  boot: 0,
+  recordCount: 0,
+})
+
+/** The batches as they lie in a block: one behind the other, without their checksums. */
+function joined(batches: readonly RepackBatch[], from: ByteArea): Uint8Array {
+  const size = batches.reduce((sum, batch) => sum + batch.size, 0)
+  const to = areaOf(new Uint8Array(size))
+  let at = 0
+  for (const batch of batches) {
+    to.bytes.set(from.bytes.subarray(batch.position, batch.position + batch.size), at)
+    stripBatchHeader(to, at)
+    at += batch.size
+  }
+  return to.bytes
+}
+
+async function readLater(file: JournalFile): Promise<ByteArea> {
+  const bytes = new Uint8Array(file.position)
+  await file.handle.readLater(bytes, 0)
+  return areaOf(bytes)
+}

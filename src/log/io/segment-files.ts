@@ -1,0 +1,215 @@
+/**
+ * Reads segments: keeps few files open and few blocks decoded, finds blocks by index or by going from header to header.
+ *
+ * A body is decoded only after its CRC; a block that is damaged costs its own offsets and nothing else.
+ */
+import { EdgeError } from '../../errors.ts'
+import { alignUp, areaOf, type ByteArea, createArea } from '../core/byte-area.ts'
+import type { Checksum } from '../core/checksum.ts'
+import {
+  BLOCK_ALIGNMENT,
+  BLOCK_HEADER_SIZE,
+  type BlockHeader,
+  decodeBlockHeader,
+  decodeSegmentIndex,
+  decodeSegmentTrailer,
+  INDEX_ENTRY_SIZE,
+  type IndexEntry,
+  SEGMENT_HEADER_SIZE,
+  SEGMENT_TRAILER_SIZE,
+  type SegmentTrailer,
+} from '../core/segment-format.ts'
+import type { BlockCodec } from './block-codec.ts'
+import type { FileSystem, LogFile } from './file-system.ts'
+import type { Segment } from './segment.ts'
+
+export interface SegmentFilesOptions {
+  readonly fileSystem: FileSystem
+  readonly checksum: Checksum
+  readonly codec: BlockCodec
+  readonly maxOpenFiles: number
+  readonly maxDecodedBlocks: number
+}
+
+/** Bytes looked through at once for the next intact header behind a damaged one. */
+const SEARCH_SIZE = 64 * 1024
+
+export class SegmentFiles {
+  readonly #options: SegmentFilesOptions
+  /** In order of use, the oldest first: a map keeps the order of insertion. */
+  readonly #open = new Map<string, LogFile>()
+  readonly #decoded = new Map<string, Uint8Array>()
+
+  constructor(options: SegmentFilesOptions) {
+    this.#options = options
+  }
+
+  get openCount(): number {
+    return this.#open.size
+  }
+
+  file(path: string): LogFile {
+    const handle = this.#open.get(path) ?? this.#options.fileSystem.open(path, 'existing')
+    this.#open.delete(path)
+    this.#open.set(path, handle)
+    for (const [oldest, each] of this.#open) {
+      if (this.#open.size <= this.#options.maxOpenFiles) break
+      this.#open.delete(oldest)
+      each.close()
+    }
+    return handle
+  }
+
+  /** The file is closed, removed or renamed. */
+  forget(path: string): void {
+    this.#open.get(path)?.close()
+    this.#open.delete(path)
+    for (const key of this.#decoded.keys()) if (key.startsWith(`${path}:`)) this.#decoded.delete(key)
+  }
+
+  close(): void {
+    for (const handle of this.#open.values()) handle.close()
+    this.#open.clear()
+    this.#decoded.clear()
+  }
+
+  /** A decoded block that is in memory already. */
+  decodedBlock(segment: Segment, position: number): Uint8Array | undefined {
+    const key = `${segment.path}:${position}`
+    const raw = this.#decoded.get(key)
+    if (raw === undefined) return undefined
+    this.#decoded.delete(key)
+    this.#decoded.set(key, raw)
+    return raw
+  }
+
+  /** @returns the raw batches of a block. @throws EDGE_BATCH_CORRUPT, EDGE_IO. */
+  async readBlock(segment: Segment, position: number): Promise<Uint8Array> {
+    const cached = this.decodedBlock(segment, position)
+    if (cached !== undefined) return cached
+    const { path } = segment
+    const handle = this.file(path)
+    const block = readBlockHeader(handle, segment.seed, position, segment.sizeBytes)
+    if (block === undefined) throw corrupt(segment, position)
+    const bytes = new Uint8Array(block.storedSize)
+    const size = await handle.readLater(bytes, position + BLOCK_HEADER_SIZE)
+    const { checksum, codec, maxDecodedBlocks } = this.#options
+    if (size !== bytes.length || checksum(bytes, 0, size, 0) !== block.bodyCrc) throw corrupt(segment, position)
+    const raw = await codec.decode({ codec: block.codec, bytes }, block.rawSize)
+    if (raw.length !== block.rawSize) throw corrupt(segment, position)
+    this.#decoded.set(`${path}:${position}`, raw)
+    for (const oldest of this.#decoded.keys()) {
+      if (this.#decoded.size <= maxDecodedBlocks) break
+      this.#decoded.delete(oldest)
+    }
+    return raw
+  }
+
+  /** Where a segment's blocks lie: from its index, or from its block headers when it has none or a damaged one. */
+  index(segment: Segment): readonly IndexEntry[] {
+    if (segment.entries !== undefined) return segment.entries
+    const handle = this.file(segment.path)
+    const trailer = readTrailer(handle, segment.seed)
+    const entries = trailer === undefined ? undefined : readIndex(handle, trailer, this.#options.checksum)
+    segment.entries = entries ?? this.#indexFromBlocks(segment, handle)
+    segment.messageCount = segment.entries.reduce((sum, entry) => sum + entry.recordCount, 0)
+    return segment.entries
+  }
+
+  /** Append time of the last batch: from the trailer or the last block's header. */
+  lastAppendUs(segment: Segment): bigint {
+    if (segment.lastAppendUs !== undefined) return segment.lastAppendUs
+    const handle = this.file(segment.path)
+    const fromTrailer = readTrailer(handle, segment.seed)?.lastTimeUs
+    segment.lastAppendUs = fromTrailer ?? this.#lastTimeFromBlocks(segment, handle)
+    return segment.lastAppendUs
+  }
+
+  #lastTimeFromBlocks(segment: Segment, handle: LogFile): bigint {
+    const last = this.index(segment).at(-1)
+    if (last === undefined) return 0n
+    return readBlockHeader(handle, segment.seed, last.position, segment.sizeBytes)?.lastTimeUs ?? last.firstTimeUs
+  }
+
+  #indexFromBlocks(segment: Segment, handle: LogFile): IndexEntry[] {
+    const entries: IndexEntry[] = []
+    let end = segment.baseOffset
+    for (const block of blocksOf(handle, segment.seed, segment.sizeBytes)) {
+      if (block.baseOffset >= segment.endOffset) break
+      // Below the running end: a run was repeated after a crash, the first one counts.
+      if (block.baseOffset < end) continue
+      entries.push(entryOf(block))
+      end = block.endOffset
+    }
+    return entries
+  }
+}
+
+export const entryOf = (block: BlockHeader): IndexEntry => ({
+  baseOffset: block.baseOffset,
+  firstTimeUs: block.firstTimeUs,
+  position: block.position,
+  recordCount: block.recordCount,
+})
+
+/** Where the next block may begin. */
+export const endOfBlock = (block: BlockHeader): number =>
+  block.position + alignUp(BLOCK_HEADER_SIZE + block.storedSize, BLOCK_ALIGNMENT)
+
+export function readBlockHeader(
+  handle: LogFile,
+  seed: number,
+  position: number,
+  fileSize: number,
+): BlockHeader | undefined {
+  const area = createArea(BLOCK_HEADER_SIZE)
+  if (handle.read(area.bytes, position) < BLOCK_HEADER_SIZE) return undefined
+  return decodeBlockHeader(area, 0, seed, position, fileSize)
+}
+
+/** All blocks with an intact header, in file order. Behind a damaged one the next intact header is looked for. */
+export function* blocksOf(handle: LogFile, seed: number, fileSize: number): Generator<BlockHeader> {
+  let position = SEGMENT_HEADER_SIZE
+  while (position + BLOCK_HEADER_SIZE <= fileSize) {
+    const block =
+      readBlockHeader(handle, seed, position, fileSize) ?? nextBlock(handle, seed, position + BLOCK_ALIGNMENT, fileSize)
+    if (block === undefined) return
+    yield block
+    position = endOfBlock(block)
+  }
+}
+
+function nextBlock(handle: LogFile, seed: number, from: number, fileSize: number): BlockHeader | undefined {
+  for (let start = from; start + BLOCK_HEADER_SIZE <= fileSize; start += SEARCH_SIZE) {
+    const area = readArea(handle, start, Math.min(SEARCH_SIZE + BLOCK_HEADER_SIZE, fileSize - start))
+    const last = Math.min(area.bytes.length - BLOCK_HEADER_SIZE, SEARCH_SIZE - BLOCK_ALIGNMENT)
+    for (let at = 0; at <= last; at += BLOCK_ALIGNMENT) {
+      const block = decodeBlockHeader(area, at, seed, start + at, fileSize)
+      if (block !== undefined) return block
+    }
+  }
+  return undefined
+}
+
+export function readTrailer(handle: LogFile, seed: number): SegmentTrailer | undefined {
+  const fileSize = handle.size()
+  if (fileSize < SEGMENT_HEADER_SIZE + SEGMENT_TRAILER_SIZE) return undefined
+  const area = readArea(handle, fileSize - SEGMENT_TRAILER_SIZE, SEGMENT_TRAILER_SIZE)
+  return decodeSegmentTrailer(area, seed, fileSize)
+}
+
+function readIndex(handle: LogFile, trailer: SegmentTrailer, checksum: Checksum): IndexEntry[] | undefined {
+  const area = readArea(handle, trailer.indexPosition, trailer.blockCount * INDEX_ENTRY_SIZE)
+  return decodeSegmentIndex(area, trailer, checksum)
+}
+
+export function readArea(handle: LogFile, position: number, size: number): ByteArea {
+  const bytes = new Uint8Array(size)
+  return areaOf(bytes.subarray(0, handle.read(bytes, position)))
+}
+
+function corrupt(segment: Segment, position: number): EdgeError {
+  return new EdgeError('EDGE_BATCH_CORRUPT', `block at ${position} of ${segment.path} is damaged`, {
+    details: { path: segment.path, position },
+  })
+}

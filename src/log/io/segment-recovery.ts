@@ -1,0 +1,222 @@
+/**
+ * The segments of one partition at open: which files count, and where the last one ends.
+ *
+ * - Files are freed oldest first, so the journal holds everything from its first offset on: whatever segments hold from
+ *   there may be unsynced, stale or torn. It is cut off and packed again.
+ * - A segment ends where the next one's *name* begins, whatever lies behind: a truncation after a failed sync may come back.
+ * - Only the last file is opened. Its end is found from behind, since headers name their own place and size.
+ */
+import { alignUp } from '../core/byte-area.ts'
+import {
+  BLOCK_ALIGNMENT,
+  BLOCK_HEADER_SIZE,
+  BLOCK_RAW_SIZE,
+  type BlockHeader,
+  decodeBlockHeader,
+  decodeSegmentHeader,
+  INDEX_ENTRY_SIZE,
+  INDEX_POSITION_AT,
+  parseSegmentName,
+  SEGMENT_HEADER_SIZE,
+  SEGMENT_VERSION,
+  type SegmentHeader,
+} from '../core/segment-format.ts'
+import type { FileSystem, LogFile } from './file-system.ts'
+import { newerStore } from './journal-recovery.ts'
+import { Segment } from './segment.ts'
+import { blocksOf, endOfBlock, readArea, readBlockHeader, readTrailer } from './segment-files.ts'
+
+export interface RecoveredSegments {
+  readonly segments: readonly Segment[]
+  /** Files of one batch each, named by journal batches or left over. */
+  readonly externalPaths: readonly { readonly path: string; readonly runNumber: number }[]
+  /** Unreadable files, to be set aside. */
+  readonly damagedPaths: readonly string[]
+  /** Files that hold only what the journal holds too, to be removed. */
+  readonly repeatedPaths: readonly string[]
+  /** Behind the last intact block lay bytes that no journal batch explains: offsets may have been given above the end. */
+  readonly isEndUncertain: boolean
+  readonly highestRun: number
+}
+
+interface Found {
+  readonly path: string
+  readonly baseOffset: bigint
+  readonly runNumber: number
+}
+
+/** Sizes of the tail that is searched for the last block: most compressed blocks are small. */
+const TAIL_SIZES = [4096, 16_384, alignUp(BLOCK_RAW_SIZE + 2 * BLOCK_HEADER_SIZE, 4096)]
+
+export interface SegmentRecoveryOptions {
+  readonly fileSystem: FileSystem
+  readonly directory: string
+  readonly key: number
+  /** First offset that the journal holds of the partition. */
+  readonly journalFirst: bigint | undefined
+  /** Rules left out by a test. */
+  readonly isJournalIgnored?: boolean
+  readonly isNextNameIgnored?: boolean
+}
+
+/** @throws EDGE_STORE_NEWER, EDGE_IO. */
+export function recoverSegments(options: SegmentRecoveryOptions): RecoveredSegments {
+  const { fileSystem, directory } = options
+  const found: Found[] = []
+  const externalPaths: { path: string; runNumber: number }[] = []
+  const damagedPaths: string[] = []
+  for (const { name } of fileSystem.list(directory)) {
+    const parsed = parseSegmentName(name)
+    const path = `${directory}/${name}`
+    if (parsed === undefined) damagedPaths.push(path)
+    else if (parsed.isExternal) externalPaths.push({ path, runNumber: parsed.runNumber })
+    else found.push({ path, baseOffset: parsed.baseOffset, runNumber: parsed.runNumber })
+  }
+  found.sort((a, b) => compare(a.baseOffset, b.baseOffset) || a.runNumber - b.runNumber)
+  const highestRun = [...found, ...externalPaths].reduce((highest, each) => Math.max(highest, each.runNumber), 0)
+  const journalFirst = options.isJournalIgnored ? undefined : options.journalFirst
+  const isRepeated = ({ baseOffset }: Found): boolean => journalFirst !== undefined && baseOffset >= journalFirst
+  const kept = found.filter((each) => !isRepeated(each))
+  const repeatedPaths = found.filter(isRepeated).map(({ path }) => path)
+  const { segments, isEndUncertain } = openFromBehind(kept, { ...options, journalFirst }, damagedPaths)
+  return { segments, externalPaths, damagedPaths, repeatedPaths, isEndUncertain, highestRun }
+}
+
+/** Looks into files from the last one on, until one has a block; the others are known by their names. */
+function openFromBehind(
+  found: readonly Found[],
+  options: SegmentRecoveryOptions,
+  damagedPaths: string[],
+): { segments: Segment[]; isEndUncertain: boolean } {
+  let isEndUncertain = false
+  let limit = options.journalFirst
+  const rest = [...found]
+  for (let last = rest.pop(); last !== undefined; last = rest.pop()) {
+    const opened = openLast(last, options, limit)
+    if (opened === undefined) {
+      damagedPaths.push(last.path)
+      isEndUncertain = options.journalFirst === undefined
+      if (!options.isNextNameIgnored) limit = last.baseOffset
+      continue
+    }
+    isEndUncertain ||= opened.isEndUncertain && options.journalFirst === undefined
+    const segments = rest.map((each, index) => byName(each, (rest[index + 1] ?? last).baseOffset, options))
+    return { segments: [...segments, opened.segment], isEndUncertain }
+  }
+  return { segments: [], isEndUncertain }
+}
+
+/** A file that was not looked into: it ends where the next one begins. Its seed is read with its first block. */
+function byName(found: Found, endOffset: bigint, options: SegmentRecoveryOptions): Segment {
+  const handle = options.fileSystem.open(found.path, 'existing')
+  try {
+    const header = readSegmentHeader(handle, found.path, options.key)
+    const segment = new Segment({ ...found, directory: options.directory, seed: header?.seed ?? 0 })
+    segment.endOffset = endOffset
+    segment.sizeBytes = handle.size()
+    segment.messageCount = Number(endOffset - found.baseOffset)
+    segment.isClosed = true
+    return segment
+  } finally {
+    handle.close()
+  }
+}
+
+function openLast(
+  found: Found,
+  options: SegmentRecoveryOptions,
+  limit: bigint | undefined,
+): { segment: Segment; isEndUncertain: boolean } | undefined {
+  const handle = options.fileSystem.open(found.path, 'existing')
+  try {
+    const header = readSegmentHeader(handle, found.path, options.key)
+    if (header === undefined) return undefined
+    const size = handle.size()
+    const newest = newestBlock(handle, header.seed, size)
+    const last = lastWithin(handle, { seed: header.seed, size, limit }, newest)
+    if (last === undefined) return undefined
+    const segment = new Segment({ ...found, directory: options.directory, seed: header.seed })
+    const isWhole = last.position === newest?.position
+    segment.endOffset = last.endOffset
+    segment.messageCount = Number(last.endOffset - found.baseOffset)
+    segment.lastAppendUs = last.lastTimeUs
+    segment.lastBlockPosition = last.position
+    segment.lastBoot = last.boot
+    segment.sizeBytes = isWhole ? size : endOfBlock(last)
+    // Cut or not: it takes no more blocks. Appending behind bytes that may come back would need rules of its own.
+    if (!isWhole) truncateQuietly(handle, segment.sizeBytes)
+    segment.isClosed = !isWhole || endOfBlock(last) !== size
+    return { segment, isEndUncertain: !isWhole }
+  } finally {
+    handle.close()
+  }
+}
+
+/** A stale tail does no harm: the next file's name says where this one ends. */
+function truncateQuietly(handle: LogFile, size: number): void {
+  try {
+    handle.truncate(size)
+  } catch {
+    // Left as it is.
+  }
+}
+
+/** The last block of a file that ends as it should: with an index and trailer, or with a block. */
+function newestBlock(handle: LogFile, seed: number, size: number): BlockHeader | undefined {
+  const trailer = readTrailer(handle, seed)
+  if (trailer === undefined) return blockAtEnd(handle, seed, size)
+  if (trailer.blockCount === 0) return undefined
+  const entry = readArea(handle, trailer.indexPosition + (trailer.blockCount - 1) * INDEX_ENTRY_SIZE, INDEX_ENTRY_SIZE)
+  return readBlockHeader(handle, seed, entry.view.getUint32(INDEX_POSITION_AT, true), size)
+}
+
+/** Back from the newest block to the first below the limit; from the front where that way is cut. */
+function lastWithin(
+  handle: LogFile,
+  file: { seed: number; size: number; limit: bigint | undefined },
+  newest: BlockHeader | undefined,
+): BlockHeader | undefined {
+  const isWithin = ({ baseOffset }: BlockHeader): boolean => file.limit === undefined || baseOffset < file.limit
+  let block = newest
+  while (block !== undefined && !isWithin(block)) {
+    if (block.previousPosition === 0) return undefined
+    block = readBlockHeader(handle, file.seed, block.previousPosition, file.size)
+  }
+  return block ?? lastFromFront(handle, file.seed, file.size, isWithin)
+}
+
+/** The block that ends exactly where the data does. */
+function blockAtEnd(handle: LogFile, seed: number, dataEnd: number): BlockHeader | undefined {
+  for (const tailSize of TAIL_SIZES) {
+    const start = Math.max(SEGMENT_HEADER_SIZE, dataEnd - tailSize)
+    const area = readArea(handle, start, dataEnd - start)
+    const highest = Math.floor((area.bytes.length - BLOCK_HEADER_SIZE) / BLOCK_ALIGNMENT) * BLOCK_ALIGNMENT
+    for (let at = highest; at >= 0; at -= BLOCK_ALIGNMENT) {
+      const block = decodeBlockHeader(area, at, seed, start + at, dataEnd)
+      if (block !== undefined && endOfBlock(block) === dataEnd) return block
+    }
+  }
+  return undefined
+}
+
+function lastFromFront(
+  handle: LogFile,
+  seed: number,
+  dataEnd: number,
+  isWithin: (block: BlockHeader) => boolean,
+): BlockHeader | undefined {
+  let last: BlockHeader | undefined
+  for (const block of blocksOf(handle, seed, dataEnd)) {
+    if (!isWithin(block)) break
+    if (last === undefined || block.baseOffset >= last.endOffset) last = block
+  }
+  return last
+}
+
+function readSegmentHeader(handle: LogFile, path: string, key: number): SegmentHeader | undefined {
+  const header = decodeSegmentHeader(readArea(handle, 0, SEGMENT_HEADER_SIZE))
+  if (header !== undefined && header.version > SEGMENT_VERSION) throw newerStore(path, header.version)
+  return header?.key === key ? header : undefined
+}
+
+const compare = (a: bigint, b: bigint): number => (a < b ? -1 : a > b ? 1 : 0)

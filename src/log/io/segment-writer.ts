@@ -1,0 +1,240 @@
+/**
+ * Writes the blocks of one repack run behind a partition's segments. Nothing counts before `commit`: until then ends and
+ * indexes in memory stay as they were, and `abort` takes back what lies in the files.
+ *
+ * - A run begins on a page of its own in each file: the page before holds blocks whose journal file is gone already.
+ * - A file on which something failed takes no more blocks. What it may have lost is still in the journal.
+ */
+import { alignUp, areaOf, createArea } from '../core/byte-area.ts'
+import type { Checksum } from '../core/checksum.ts'
+import { PAGE_SIZE } from '../core/journal-format.ts'
+import { isSegmentFull, type RollLimits } from '../core/repack-plan.ts'
+import {
+  BLOCK_ALIGNMENT,
+  BLOCK_HEADER_SIZE,
+  type BlockHeader,
+  encodeBlockHeader,
+  encodeSegmentHeader,
+  encodeSegmentIndex,
+  type IndexEntry,
+  SEGMENT_HEADER_SIZE,
+  SEGMENT_VERSION,
+} from '../core/segment-format.ts'
+import type { FileSystem } from './file-system.ts'
+import { syncFile } from './journal-file.ts'
+import { Segment } from './segment.ts'
+import { entryOf, type SegmentFiles } from './segment-files.ts'
+
+export interface SegmentWriterOptions {
+  readonly fileSystem: FileSystem
+  readonly files: SegmentFiles
+  readonly storeIdBytes: Uint8Array
+  readonly checksum: Checksum
+  readonly key: number
+  readonly directory: string
+  readonly limits: RollLimits
+  readonly nextRunNumber: () => number
+  readonly randomU32: () => number
+  readonly nowUs: bigint
+  readonly isPageAlignmentSkipped?: boolean
+}
+
+export type NewBlock = Omit<BlockHeader, 'position' | 'previousPosition' | 'bodyCrc' | 'storedSize' | 'runNumber'>
+
+/** A segment as this run leaves it. */
+interface Draft {
+  readonly segment: Segment
+  readonly isNew: boolean
+  /** Length of the file before the run. */
+  readonly lengthBefore: number
+  readonly entries: IndexEntry[]
+  length: number
+  endOffset: bigint
+  lastAppendUs: bigint
+  lastBlockPosition: number
+  lastBoot: number
+  isSealed: boolean
+}
+
+export class SegmentWriter {
+  readonly #options: SegmentWriterOptions
+  readonly #drafts: Draft[] = []
+  #writtenBytes = 0
+  /** A partition's folder is made with its first segment. */
+  readonly #isFolderNew: boolean
+
+  /** @param active the partition's last segment, if any. */
+  constructor(options: SegmentWriterOptions, active: Segment | undefined) {
+    this.#options = options
+    this.#isFolderNew = active === undefined
+    if (active !== undefined && !active.isClosed) this.#drafts.push(this.#continued(active))
+  }
+
+  get writtenBytes(): number {
+    return this.#writtenBytes
+  }
+
+  /** Whether names were made: the folder must be synced before they count. */
+  get hasNewFiles(): boolean {
+    return this.#drafts.some((draft) => draft.isNew)
+  }
+
+  /** @throws EDGE_DISK_FULL, EDGE_IO: call `abort` then. */
+  append(block: NewBlock, body: { codec: number; bytes: Uint8Array }): void {
+    const draft = this.#draftFor(block)
+    const position = this.#nextPosition(draft)
+    const size = alignUp(BLOCK_HEADER_SIZE + body.bytes.length, BLOCK_ALIGNMENT)
+    const area = createArea(size)
+    area.bytes.set(body.bytes, BLOCK_HEADER_SIZE)
+    const header: BlockHeader = {
+      ...block,
+      codec: body.codec,
+      storedSize: body.bytes.length,
+      bodyCrc: this.#options.checksum(body.bytes, 0, body.bytes.length, 0),
+      runNumber: draft.segment.runNumber,
+      position,
+      previousPosition: draft.lastBlockPosition,
+    }
+    encodeBlockHeader(area, 0, header, draft.segment.seed)
+    this.#write(draft, area.bytes, position)
+    draft.entries.push(entryOf(header))
+    draft.endOffset = block.endOffset
+    draft.lastAppendUs = block.lastTimeUs
+    draft.lastBlockPosition = position
+    draft.lastBoot = block.boot
+  }
+
+  /** No more blocks go into the current file: what follows lies in another. */
+  roll(): void {
+    const draft = this.#drafts.at(-1)
+    if (draft === undefined || draft.isSealed) return
+    draft.isSealed = true
+    if (draft.entries.length === 0 && draft.segment.entries === undefined) return
+    const entries = [...(draft.segment.entries ?? []), ...draft.entries]
+    const { seed } = draft.segment
+    const indexPosition = this.#nextPosition(draft)
+    const index = encodeSegmentIndex(entries, { indexPosition, lastTimeUs: draft.lastAppendUs, seed })
+    this.#write(draft, index, indexPosition)
+  }
+
+  /** Makes all files stable. @throws EDGE_IO: call `abort` then; the sync is not tried again. */
+  async sync(isDirectorySkipped = false): Promise<void> {
+    const changed = this.#drafts.filter(hasChanged)
+    for (const { segment } of changed) await syncFile(this.#options.files.file(segment.path))
+    if (!this.hasNewFiles || isDirectorySkipped) return
+    const { fileSystem, directory } = this.#options
+    await fileSystem.syncDirectory(directory)
+    if (this.#isFolderNew) await fileSystem.syncDirectory(directory.slice(0, directory.lastIndexOf('/')))
+  }
+
+  /** The run counts. @returns segments that were begun. */
+  commit(): Segment[] {
+    const begun: Segment[] = []
+    for (const draft of this.#drafts.filter(hasChanged)) {
+      const { segment } = draft
+      segment.entries = [...(segment.entries ?? []), ...draft.entries]
+      segment.messageCount += draft.entries.reduce((sum, entry) => sum + entry.recordCount, 0)
+      segment.sizeBytes = draft.length
+      segment.endOffset = draft.endOffset
+      segment.lastAppendUs = draft.lastAppendUs
+      segment.lastBlockPosition = draft.lastBlockPosition
+      segment.lastBoot = draft.lastBoot
+      segment.isClosed = draft.isSealed
+      if (draft.isNew) begun.push(segment)
+    }
+    return begun
+  }
+
+  /** Nothing of the run counts: files are cut to what they were, or removed, and take no more blocks. */
+  abort(): void {
+    const { files, fileSystem } = this.#options
+    for (const { segment, isNew, lengthBefore } of this.#drafts.filter(hasChanged)) {
+      segment.isClosed = true
+      try {
+        if (!isNew) files.file(segment.path).truncate(lengthBefore)
+        files.forget(segment.path)
+        if (isNew) fileSystem.unlink(segment.path)
+      } catch {
+        // The next file's name says where this one ends, and the journal's first offset what counts at all.
+      }
+    }
+  }
+
+  #draftFor(block: NewBlock): Draft {
+    const last = this.#drafts.at(-1)
+    if (last !== undefined && !last.isSealed && !this.#isFull(last)) return last
+    this.roll()
+    const draft = this.#begun(block.baseOffset)
+    this.#drafts.push(draft)
+    return draft
+  }
+
+  #isFull(draft: Draft): boolean {
+    const firstAppendUs = draft.segment.firstAppendUs ?? draft.entries[0]?.firstTimeUs ?? this.#options.nowUs
+    return isSegmentFull({ sizeBytes: draft.length, firstAppendUs }, this.#options.limits, this.#options.nowUs)
+  }
+
+  #nextPosition(draft: Draft): number {
+    const isFirst = draft.entries.length === 0 && !draft.isNew && !this.#options.isPageAlignmentSkipped
+    return isFirst ? alignUp(draft.length, PAGE_SIZE) : alignUp(draft.length, BLOCK_ALIGNMENT)
+  }
+
+  #continued(segment: Segment): Draft {
+    const { sizeBytes, endOffset, lastAppendUs = 0n, lastBlockPosition, lastBoot } = segment
+    // Its index is written when it is sealed, so it must be whole in memory now.
+    this.#options.files.index(segment)
+    return {
+      segment,
+      isNew: false,
+      lengthBefore: sizeBytes,
+      entries: [],
+      length: sizeBytes,
+      endOffset,
+      lastAppendUs,
+      lastBlockPosition,
+      lastBoot,
+      isSealed: false,
+    }
+  }
+
+  #begun(baseOffset: bigint): Draft {
+    const { fileSystem, files, directory, key, storeIdBytes, nowUs } = this.#options
+    const runNumber = this.#options.nextRunNumber()
+    const segment = new Segment({ directory, baseOffset, runNumber, seed: this.#options.randomU32() })
+    segment.entries = []
+    if (this.#isFolderNew) fileSystem.makeDirectory(directory)
+    fileSystem.open(segment.path, 'create').close()
+    const draft: Draft = {
+      segment,
+      isNew: true,
+      lengthBefore: 0,
+      entries: [],
+      length: 0,
+      endOffset: baseOffset,
+      lastAppendUs: 0n,
+      lastBlockPosition: 0,
+      lastBoot: 0,
+      isSealed: false,
+    }
+    const header = areaOf(new Uint8Array(SEGMENT_HEADER_SIZE))
+    const fields = { version: SEGMENT_VERSION, storeIdBytes, key, seed: segment.seed, baseOffset, runNumber }
+    encodeSegmentHeader(header, 0, { ...fields, createdAtUs: nowUs, encryptionKeyId: 0 })
+    try {
+      this.#write(draft, header.bytes, 0)
+    } catch (error) {
+      files.forget(segment.path)
+      fileSystem.unlink(segment.path)
+      throw error
+    }
+    return draft
+  }
+
+  #write(draft: Draft, bytes: Uint8Array, position: number): void {
+    // Set before the call: what fails half-way is taken back as well.
+    draft.length = position + bytes.length
+    this.#options.files.file(draft.segment.path).write(bytes, position)
+    this.#writtenBytes += bytes.length
+  }
+}
+
+const hasChanged = (draft: Draft): boolean => draft.isNew || draft.length !== draft.lengthBefore

@@ -1,0 +1,44 @@
+/** One segment file of a partition as the log knows it in memory; its bytes are read through `segment-files.ts`. */
+import { formatSegmentName, type IndexEntry } from '../core/segment-format.ts'
+
+export class Segment {
+  readonly directory: string
+  readonly baseOffset: bigint
+  readonly runNumber: number
+  /** Seeds the CRCs of its blocks. */
+  readonly seed: number
+  /** Exclusive. Of all but the last one: where the next begins. */
+  endOffset: bigint
+  /** Bytes that count; behind them may lie what a crash left. */
+  sizeBytes: number
+  messageCount: number
+  /** Takes no more blocks. */
+  isClosed: boolean
+  /** Where its blocks lie, when known: the active one always, others after the first read. */
+  entries: IndexEntry[] | undefined
+  /** Append time of its last batch, when known. */
+  lastAppendUs: bigint | undefined
+  /** Position of the last block; 0 without one. */
+  lastBlockPosition = 0
+  /** Machine start of the last block's batches. */
+  lastBoot = 0
+
+  constructor(name: { directory: string; baseOffset: bigint; runNumber: number; seed: number }) {
+    this.directory = name.directory
+    this.baseOffset = name.baseOffset
+    this.runNumber = name.runNumber
+    this.seed = name.seed
+    this.endOffset = name.baseOffset
+    this.sizeBytes = 0
+    this.messageCount = 0
+    this.isClosed = false
+  }
+
+  get path(): string {
+    return `${this.directory}/${formatSegmentName({ ...this, isExternal: false })}`
+  }
+
+  get firstAppendUs(): bigint | undefined {
+    return this.entries?.[0]?.firstTimeUs
+  }
+}

@@ -1,0 +1,215 @@
+/**
+ * Background work of the engine, one task at a time: repacking, preparing journal files, and whatever must not run beside
+ * them (purges, dropped segments). Driven by events; after a failure it tries again by itself.
+ */
+import type { Clock } from '../clock.ts'
+import { type EdgeError, toEdgeError } from '../errors.ts'
+import type { FileSystem } from './io/file-system.ts'
+import type { Journal } from './io/journal.ts'
+import { createZeroed, type JournalFile } from './io/journal-file.ts'
+import type { JournalFiles } from './io/journal-files.ts'
+import type { LogPartition } from './partition.ts'
+import type { ReportFinding } from './ports.ts'
+import type { Scheduler } from './scheduler.ts'
+
+export interface MaintenanceOptions {
+  readonly fileSystem: FileSystem
+  readonly clock: Clock
+  readonly scheduler: Scheduler
+  readonly files: JournalFiles
+  readonly fileCount: number
+  readonly fileSize: number
+  readonly retryMs: number
+  readonly repackAfterUs: number
+  readonly report: ReportFinding
+  readonly repack: (file: JournalFile) => Promise<readonly LogPartition[]>
+  /** Before a file is recycled. @throws when the checkpoint could not be written: the file is kept. */
+  readonly checkpoint: (packed: readonly LogPartition[]) => void
+  readonly journal: Journal
+  readonly changed: () => void
+  readonly isHoldIgnored: boolean
+}
+
+/** Files that must be prepared before the first append is taken; the others follow in the background. */
+const FILES_AT_START = 2
+const RESERVE_FILE = 'reserve'
+/** Ballast given up on a full disk, so that repacking, and with it dropping, can go on. */
+const RESERVE_MIN_SIZE = 2 * 1024 * 1024
+/** How often the age of the active file is looked at. */
+const AGE_CHECKS = 4
+
+export class Maintenance {
+  readonly #options: MaintenanceOptions
+  #last: Promise<unknown> = Promise.resolve()
+  #isRunning = false
+  #isAskedAgain = false
+  #isClosed = false
+  #cancelTimer: (() => void) | undefined
+  #lastFailure: string | undefined
+  reserveBytes = 0
+
+  constructor(options: MaintenanceOptions) {
+    this.#options = options
+  }
+
+  /** Makes the first files; resolves when appends have somewhere to go, or are known to have to wait. */
+  async start(): Promise<void> {
+    this.#findReserve()
+    await this.exclusive(async () => {
+      const { files } = this.#options
+      try {
+        await files.prepareFree()
+        const isStuck = files.active === undefined && files.spareCount === 0 && this.#options.journal.hasUnsynced
+        while (
+          files.all.length < Math.min(FILES_AT_START, this.#options.fileCount) ||
+          (isStuck && files.spareCount === 0)
+        ) {
+          await this.#addFile()
+        }
+      } catch (error) {
+        this.#failed(toEdgeError(error))
+      }
+    })
+    this.#options.journal.fileReady()
+    this.kick()
+    this.#watchAge()
+  }
+
+  /** Runs `task` when no other task runs. */
+  exclusive<T>(task: () => Promise<T>): Promise<T> {
+    const run = this.#last.then(task)
+    this.#last = run.catch(() => {})
+    return run
+  }
+
+  /** There may be something to do. */
+  kick(): void {
+    if (this.#isClosed) return
+    if (this.#isRunning) {
+      this.#isAskedAgain = true
+      return
+    }
+    this.#isRunning = true
+    this.#isAskedAgain = false
+    void this.exclusive(() => this.#work()).then(() => {
+      this.#isRunning = false
+      if (this.#isAskedAgain) this.kick()
+    })
+  }
+
+  /** Ends after the running task. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#cancelTimer?.()
+    await this.#last
+  }
+
+  async #work(): Promise<void> {
+    const { files, journal } = this.#options
+    try {
+      await files.prepareFree()
+      journal.fileReady()
+      for (let file = this.#next(); file !== undefined && !this.#isClosed; file = this.#next()) {
+        await this.#repack(file)
+      }
+      if (this.#isClosed) return
+      await this.#addMissing()
+      await this.#buildReserve()
+      this.#lastFailure = undefined
+    } catch (error) {
+      this.#failed(toEdgeError(error))
+    }
+  }
+
+  #next(): JournalFile | undefined {
+    return this.#options.files.repackable(this.#options.isHoldIgnored)[0]
+  }
+
+  async #repack(file: JournalFile): Promise<void> {
+    const { files, repack, checkpoint, journal, changed } = this.#options
+    const packed = await repack(file)
+    checkpoint(packed)
+    // Set and prepared without a step between that could fail: recovery ignores what segments hold as well.
+    file.state = 'free'
+    changed()
+    await files.prepareFree()
+    journal.fileReady()
+  }
+
+  async #addMissing(): Promise<void> {
+    const { files, fileCount, journal } = this.#options
+    // All sealed files wait for their last groups to be written again: one more file, so that this can happen.
+    const isStuck = files.active === undefined && files.spareCount === 0 && journal.hasUnsynced
+    while (files.all.length < fileCount || (isStuck && files.spareCount === 0)) {
+      if (this.#isClosed) return
+      await this.#addFile()
+    }
+  }
+
+  async #addFile(): Promise<void> {
+    await this.#options.files.add()
+    await this.#options.files.prepareFree()
+    this.#options.journal.fileReady()
+  }
+
+  #failed(error: EdgeError): void {
+    const { report, scheduler, retryMs } = this.#options
+    if (error.code === 'EDGE_DISK_FULL' && this.#giveUpReserve()) {
+      scheduler.nextTurn(() => this.kick())
+      return
+    }
+    if (this.#lastFailure !== error.code) {
+      const text = `messages cannot be moved into segments, tried again every ${retryMs} ms: ${error.message}`
+      report({ event: 'log.repack.failed', level: 'error', text, fields: { error_code: error.code } })
+    }
+    this.#lastFailure = error.code
+    scheduler.after(retryMs, () => this.kick())
+  }
+
+  // ---- reserve ------------------------------------------------------------------------------------------------------
+
+  #findReserve(): void {
+    try {
+      const file = this.#options.fileSystem.open(RESERVE_FILE, 'existing')
+      this.reserveBytes = file.size()
+      file.close()
+    } catch {
+      this.reserveBytes = 0
+    }
+  }
+
+  #giveUpReserve(): boolean {
+    if (this.reserveBytes === 0 || this.#options.files.spareCount > 0) return false
+    try {
+      this.#options.fileSystem.unlink(RESERVE_FILE)
+    } catch {
+      return false
+    }
+    this.reserveBytes = 0
+    return true
+  }
+
+  /** Only when there is plenty of room: the reserve must not be what fills the disk. */
+  async #buildReserve(): Promise<void> {
+    const { fileSystem, fileSize } = this.#options
+    const size = Math.max(RESERVE_MIN_SIZE, fileSize)
+    if (this.reserveBytes > 0 || fileSystem.space().freeBytes < 4 * size) return
+    const handle = await createZeroed(fileSystem, RESERVE_FILE, size)
+    handle.close()
+    this.reserveBytes = size
+  }
+
+  // ---- age ----------------------------------------------------------------------------------------------------------
+
+  /** A file that holds messages for long is left before it is full, so that they can be dropped by age one day. */
+  #watchAge(): void {
+    const { scheduler, repackAfterUs, files, clock, journal } = this.#options
+    const check = (): void => {
+      if (this.#isClosed) return
+      const firstUs = files.active?.firstGroupUs
+      if (firstUs !== undefined && clock.monotonicUs() - firstUs >= repackAfterUs) journal.leaveFile()
+      this.#cancelTimer = scheduler.after(repackAfterUs / 1000 / AGE_CHECKS, check)
+    }
+    this.#cancelTimer = scheduler.after(repackAfterUs / 1000 / AGE_CHECKS, check)
+  }
+}

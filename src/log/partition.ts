@@ -1,0 +1,226 @@
+/**
+ * One partition incarnation: gives offsets, keeps its ends, knows where its batches lie. One writer (the journal tells it
+ * what became of each batch), many readers.
+ */
+import type { RecordBatch } from '../sdk/wire/batch.ts'
+import type { Appended, Partition, ProducerTag, ReadRequest, ReadResult, Receipt, TopicOptions } from './api.ts'
+import { BATCH_FLAG, BATCH_KIND } from './core/batch-header.ts'
+import { Holes } from './core/holes.ts'
+import { JournalIndex } from './core/journal-index.ts'
+import { type BatchOwner, PendingBatch } from './core/pending-batch.ts'
+import { Watermark } from './core/watermark.ts'
+import type { ReadablePartition } from './io/partition-reader.ts'
+import type { Segment } from './io/segment.ts'
+import type { PartitionSpec } from './ports.ts'
+
+/** What a partition asks of the engine. */
+export interface PartitionServices {
+  /** @throws EDGE_BACKPRESSURE, EDGE_APPEND_FAILED, EDGE_MESSAGE_TOO_LARGE. */
+  submit(batch: PendingBatch, partition: LogPartition, recordsView: Uint8Array, tag: ProducerTag | undefined): void
+  /** @throws what an append of that size would be refused with, before an offset is given. */
+  checkAppend(partition: LogPartition, batch: RecordBatch): void
+  /** Counts what a full topic gave up instead of storing it. @returns whether it did. */
+  dropsNewest(partition: LogPartition, batch: RecordBatch, receipt: Receipt, tag: ProducerTag | undefined): boolean
+  read(partition: LogPartition, request: ReadRequest, end: bigint): ReadResult | Promise<ReadResult>
+  offsetAt(partition: LogPartition, timeUs: bigint): bigint | Promise<bigint>
+  purge(partition: LogPartition): Promise<void>
+  deleteSegments(partition: LogPartition, count: number, barrierOffset: bigint | null): Promise<number>
+  tagSettled(tag: ProducerTag, seenAtUs: bigint): void
+  damaged(partition: LogPartition, from: bigint, end: bigint, cause: string): void
+  /** Listeners are to be called after this write or sync. */
+  moved(partition: LogPartition): void
+  wallUs(): bigint
+  readonly isClockTrusted: boolean
+}
+
+export class LogPartition implements Partition, BatchOwner, ReadablePartition {
+  readonly spec: PartitionSpec
+  readonly index = new JournalIndex()
+  readonly holesFound = new Holes()
+  watermark: Watermark
+  readonly #services: PartitionServices
+  readonly #listeners = new Set<() => void>()
+  readonly #tags = new Map<bigint, ProducerTag>()
+  options: TopicOptions
+  segments: Segment[] = []
+  segmentEnd = 0n
+  logStartOffset: bigint
+  lastAppendUs = 0n
+  isRemoved = false
+  /** End of the last batch that was given offsets. */
+  #lastEnd: bigint
+
+  constructor(spec: PartitionSpec, services: PartitionServices) {
+    this.spec = spec
+    this.options = spec.options
+    this.#services = services
+    this.logStartOffset = spec.floorOffset
+    this.segmentEnd = spec.floorOffset
+    this.#lastEnd = spec.floorOffset
+    this.watermark = new Watermark(spec.options.durability === 'buffered', spec.floorOffset)
+  }
+
+  get key(): number {
+    return this.spec.key
+  }
+  get streamId(): number {
+    return this.spec.streamId
+  }
+  get topicId(): number {
+    return this.spec.topicId
+  }
+  get partitionId(): number {
+    return this.spec.partitionId
+  }
+  get createdAtUs(): bigint {
+    return this.spec.createdAtUs
+  }
+  get idSeed(): bigint {
+    return this.spec.idSeed
+  }
+  get nextOffset(): bigint {
+    return this.watermark.nextOffset
+  }
+  get visibleEnd(): bigint {
+    return this.watermark.visibleEnd
+  }
+  get durableEnd(): bigint {
+    return this.watermark.durableEnd
+  }
+  get segmentCount(): number {
+    return this.segments.length
+  }
+  get holes(): Partition['holes'] {
+    return this.holesFound.list
+  }
+  get sizeBytes(): number {
+    return this.segments.reduce((sum, segment) => sum + segment.sizeBytes, this.index.sizeBytes)
+  }
+  get messageCount(): number {
+    const span = Number(this.watermark.writtenEnd - this.logStartOffset)
+    return Math.max(0, span - this.holesFound.countFrom(this.logStartOffset))
+  }
+
+  append(batch: RecordBatch, receipt: Receipt, tag?: ProducerTag): Appended {
+    const nowUs = this.#services.wallUs()
+    this.#services.checkAppend(this, batch)
+    if (this.#services.dropsNewest(this, batch, receipt, tag)) {
+      return { baseOffset: this.nextOffset, appendTimeUs: nowUs, promise: this.options.durability }
+    }
+    const isClamped = nowUs < this.lastAppendUs
+    const appendTimeUs = isClamped ? this.lastAppendUs : nowUs
+    // The reader of a later boot must be able to tell a jump from damage.
+    const hasGapBefore = this.watermark.nextOffset !== this.#lastEnd
+    const baseOffset = this.watermark.give(batch.count)
+    const endOffset = this.watermark.nextOffset
+    this.#lastEnd = endOffset
+    const { isBuffered } = this.watermark
+    const flags =
+      (isBuffered ? BATCH_FLAG.isBuffered : 0) |
+      (hasGapBefore ? BATCH_FLAG.hasGapBefore : 0) |
+      (this.#services.isClockTrusted ? BATCH_FLAG.isClockTrusted : 0) |
+      (isClamped ? BATCH_FLAG.isTimeClamped : 0) |
+      (tag === undefined ? 0 : BATCH_FLAG.hasTag)
+    const { count, baseOriginUs, recordsView } = batch
+    const fields = { count, baseOffset, appendTimeUs, baseOriginUs, key: this.key, kind: BATCH_KIND.data, flags }
+    const pending = new PendingBatch(this, fields, endOffset, receipt)
+    this.lastAppendUs = appendTimeUs
+    if (tag !== undefined) this.#tags.set(baseOffset, tag)
+    this.#services.submit(pending, this, recordsView, tag)
+    const isShown = this.watermark.isShownWhenWritten(endOffset)
+    return { baseOffset, appendTimeUs, promise: isShown ? 'buffered' : 'durable' }
+  }
+
+  read(request: ReadRequest): ReadResult | Promise<ReadResult> {
+    const end = request.upTo === 'durable' ? this.durableEnd : this.visibleEnd
+    return this.#services.read(this, request, end)
+  }
+
+  offsetAt(timeUs: bigint): bigint | Promise<bigint> {
+    return this.#services.offsetAt(this, timeUs)
+  }
+
+  onAppended(callback: () => void): () => void {
+    this.#listeners.add(callback)
+    return () => this.#listeners.delete(callback)
+  }
+
+  purge(): Promise<void> {
+    return this.#services.purge(this)
+  }
+
+  deleteSegments(count: number, barrierOffset: bigint | null): Promise<number> {
+    return this.#services.deleteSegments(this, count, barrierOffset)
+  }
+
+  // ---- what became of a batch ---------------------------------------------------------------------------------------
+
+  written(batch: PendingBatch, fileNumber: number, position: number): boolean {
+    const { baseOffset } = batch.fields
+    if (this.isRemoved || batch.endOffset <= this.logStartOffset) return this.watermark.isBuffered
+    // Written again after a failure: its place changes, everything else stands.
+    if (this.index.move(baseOffset, fileNumber, position)) return this.watermark.writtenBefore(batch.endOffset)
+    this.index.push(baseOffset, fileNumber, position, batch.size)
+    const isShown = this.watermark.written(batch.endOffset)
+    if (isShown) this.#settled(batch)
+    return isShown
+  }
+
+  writtenBefore(batch: PendingBatch): boolean {
+    const isShown = this.watermark.writtenBefore(batch.endOffset)
+    if (isShown) this.#settled(batch)
+    return isShown
+  }
+
+  synced(batch: PendingBatch): void {
+    this.watermark.synced(batch.endOffset)
+    this.#settled(batch)
+  }
+
+  #settled(batch: PendingBatch): void {
+    if (this.#tags.size > 0) {
+      const tag = this.#tags.get(batch.fields.baseOffset)
+      if (tag !== undefined) this.#services.tagSettled(tag, batch.fields.appendTimeUs)
+      this.#tags.delete(batch.fields.baseOffset)
+    }
+    this.#services.moved(this)
+  }
+
+  // ---- for the engine -----------------------------------------------------------------------------------------------
+
+  notify(): void {
+    for (const listener of this.#listeners) listener()
+  }
+
+  damaged(from: bigint, end: bigint, cause: string): void {
+    this.#services.damaged(this, from, end, cause)
+  }
+
+  /** What recovery found: everything below `end` is there, or a hole. */
+  recovered(end: bigint): void {
+    this.watermark = new Watermark(this.watermark.isBuffered, end)
+    this.#lastEnd = end
+  }
+
+  /** Everything below is gone for good. The floor is durable already. */
+  dropBelow(offset: bigint): void {
+    if (offset <= this.logStartOffset) return
+    this.logStartOffset = offset
+    this.watermark.dropTo(offset)
+    if (this.segmentEnd < offset) this.segmentEnd = offset
+    this.holesFound.dropBelow(offset)
+    let gone = 0
+    while (gone < this.index.count && this.index.baseOffset(gone) < offset) gone++
+    this.index.dropFirst(gone)
+  }
+
+  /** A repack run has taken the first `count` batches into segments. */
+  repacked(count: number, begun: readonly Segment[], segmentEnd: bigint): void {
+    this.segments.push(...begun)
+    this.index.dropFirst(count)
+    if (segmentEnd > this.segmentEnd) this.segmentEnd = segmentEnd
+    if (this.segments.length === 0) return
+    const first = this.segments[0]?.baseOffset ?? 0n
+    if (first > this.logStartOffset) this.logStartOffset = first
+  }
+}

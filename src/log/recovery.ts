@@ -1,0 +1,269 @@
+/**
+ * Puts the partitions back together at open: journal batches above each segment's end, holes where damage took something,
+ * jumps where offsets may have been seen that are gone, and what must be written again before anything is shown.
+ */
+
+import { BATCH_FLAG, BATCH_KIND } from './core/batch-header.ts'
+import { createArea } from './core/byte-area.ts'
+import type { Checksum } from './core/checksum.ts'
+import { GROUP_FLAG, GROUP_HEADER_SIZE } from './core/journal-format.ts'
+import type { BatchFields } from './core/pending-batch.ts'
+import { type BatchOwner, PendingBatch } from './core/pending-batch.ts'
+import { JUMP } from './core/watermark.ts'
+import type { FileSystem } from './io/file-system.ts'
+import { GroupBuilder, mergedGroup } from './io/group-buffer.ts'
+import { type DamageTally, type FoundBatch, type FoundJournal, visitBatches } from './io/journal-recovery.ts'
+import { type RecoveredSegments, recoverSegments } from './io/segment-recovery.ts'
+import type { LogPartition } from './partition.ts'
+import type { HintStore } from './ports.ts'
+
+/** Rules left out by a test. */
+export interface RecoveryRules {
+  readonly isJumpSkipped?: boolean
+  readonly isJumpShownUnsynced?: boolean
+  readonly isCacheTrusted?: boolean
+  readonly isJournalIgnored?: boolean
+  readonly isNextNameIgnored?: boolean
+  readonly isWrittenAgainInParts?: boolean
+}
+
+export interface RecoveryOptions {
+  readonly fileSystem: FileSystem
+  readonly checksum: Checksum
+  readonly journal: FoundJournal
+  readonly partitions: ReadonlyMap<number, LogPartition>
+  readonly hints: HintStore
+  readonly boot: number
+  readonly isAllOnDisk: boolean
+  readonly rules: RecoveryRules
+  /** A batch of no partition: a producer's sequence. @returns who is to be told when it is written again. */
+  readonly sequence: (batch: FoundBatch) => BatchOwner
+  /** A data batch carries a producer's tag. */
+  readonly tagged: (batch: FoundBatch) => void
+}
+
+export interface Recovered {
+  readonly again: readonly GroupBuilder[]
+  readonly highestRun: number
+  readonly damage: DamageTally
+  /** Batches of keys that no descriptor names. */
+  readonly unknownKeys: ReadonlyMap<number, number>
+  readonly damagedPaths: readonly string[]
+  readonly repeatedPaths: readonly string[]
+}
+
+/** What the journal holds of one partition, gathered batch by batch. */
+class Found {
+  first: bigint | undefined
+  firstHasGap = false
+  end = 0n
+  lastBoot = 0
+  lastSequence = 0
+  lastTimeUs = 0n
+  /** End of the last batch that is known to be synced. */
+  provenEnd: bigint | undefined
+  provenBoot: number | undefined
+  /** First batch that must be written again, and the start that gave its offset. */
+  unproven: { base: bigint; boot: number } | undefined
+  /** A batch whose header could be read and whose body could not: its offsets are gone for good. */
+  damagedEnd = 0n
+  readonly holes: { from: bigint; end: bigint; reason: 'damage' | 'jump' }[] = []
+}
+
+export function recoverPartitions(options: RecoveryOptions): Recovered {
+  const found = new Map<number, Found>()
+  const unknownKeys = new Map<number, number>()
+  const again = new AgainGroups(options)
+  const damage = visitBatches(options.journal, options.checksum, (batch) => {
+    const { header } = batch
+    const isProven = batch.isProven || options.isAllOnDisk || options.rules.isCacheTrusted === true
+    if (header.kind === BATCH_KIND.sequence) {
+      const owner = options.sequence(batch)
+      if (!isProven) again.add(batch, owner)
+      return
+    }
+    const partition = options.partitions.get(header.key)
+    if (partition === undefined) {
+      unknownKeys.set(header.key, (unknownKeys.get(header.key) ?? 0) + 1)
+      return
+    }
+    if ((header.flags & BATCH_FLAG.hasTag) !== 0) options.tagged(batch)
+    const state = found.get(header.key) ?? new Found()
+    found.set(header.key, state)
+    if (batch.isDamaged) noteDamaged(state, batch)
+    else if (take(partition, state, batch, isProven) && !isProven) again.add(batch, partition)
+  })
+  const isClean = isCleanStop(options.journal)
+  const damagedPaths: string[] = []
+  const repeatedPaths: string[] = []
+  let highestRun = 0
+  for (const partition of options.partitions.values()) {
+    const state = found.get(partition.key) ?? new Found()
+    const segments = recoverSegments({
+      fileSystem: options.fileSystem,
+      directory: partition.spec.directory,
+      key: partition.key,
+      journalFirst: state.first,
+      isJournalIgnored: options.rules.isJournalIgnored === true,
+      isNextNameIgnored: options.rules.isNextNameIgnored === true,
+    })
+    damagedPaths.push(...segments.damagedPaths)
+    repeatedPaths.push(...segments.repeatedPaths)
+    highestRun = Math.max(highestRun, segments.highestRun)
+    recoverPartition(options, { partition, state, segments, damage, isClean })
+  }
+  return { again: again.groups(), highestRun, damage, unknownKeys, damagedPaths, repeatedPaths }
+}
+
+/** @returns whether the batch goes on from what was there; else it was written twice. */
+function take(partition: LogPartition, state: Found, batch: FoundBatch, isProven: boolean): boolean {
+  const { header } = batch
+  const end = header.baseOffset + BigInt(header.count)
+  const hasGap = (header.flags & BATCH_FLAG.hasGapBefore) !== 0
+  if (state.first === undefined) {
+    state.first = header.baseOffset
+    state.firstHasGap = hasGap
+  } else {
+    if (header.baseOffset < state.end) return false
+    if (header.baseOffset > state.end) {
+      state.holes.push({ from: state.end, end: header.baseOffset, reason: hasGap ? 'jump' : 'damage' })
+    }
+  }
+  partition.index.push(header.baseOffset, batch.fileNumber, batch.position, batch.size)
+  state.end = end
+  state.lastBoot = batch.boot
+  state.lastSequence = batch.sequence
+  state.lastTimeUs = header.appendTimeUs
+  if (isProven) {
+    state.provenEnd = end
+    state.provenBoot = batch.boot
+  } else {
+    state.unproven ??= { base: header.baseOffset, boot: batch.boot }
+  }
+  return true
+}
+
+function noteDamaged(state: Found, { header }: FoundBatch): void {
+  const end = header.baseOffset + BigInt(header.count)
+  if (end > state.damagedEnd) state.damagedEnd = end
+}
+
+interface PartitionParts {
+  readonly partition: LogPartition
+  readonly state: Found
+  readonly segments: RecoveredSegments
+  readonly damage: DamageTally
+  readonly isClean: boolean
+}
+
+function recoverPartition(options: RecoveryOptions, parts: PartitionParts): void {
+  const { partition, state, segments } = parts
+  const last = segments.segments.at(-1)
+  const floor = partition.spec.floorOffset
+  const segmentEnd = highest(last?.endOffset ?? floor, floor)
+  partition.segments = [...segments.segments]
+  partition.segmentEnd = segmentEnd
+  let repeated = 0
+  while (repeated < partition.index.count && partition.index.baseOffset(repeated) < segmentEnd) repeated++
+  partition.index.dropFirst(repeated)
+  const end = highest(segmentEnd, state.end)
+  partition.recovered(end)
+  partition.logStartOffset = logStart(partition, floor, end)
+  partition.lastAppendUs = highest(state.lastTimeUs, last?.lastAppendUs ?? 0n)
+  noteHoles(parts, segmentEnd)
+  lowerToProven(options, parts, segmentEnd)
+  const isFound = state.end > segmentEnd
+  jump(options, parts, { end, boot: isFound ? state.lastBoot : (last?.lastBoot ?? 0) })
+}
+
+/** First offset still there; the end when nothing is. */
+function logStart(partition: LogPartition, floor: bigint, end: bigint): bigint {
+  const first = partition.segments[0]?.baseOffset ?? (partition.index.count > 0 ? partition.index.baseOffset(0) : end)
+  return highest(first, floor)
+}
+
+function noteHoles({ partition, state }: PartitionParts, segmentEnd: bigint): void {
+  const hasOlder = partition.segments.length > 0
+  const first = partition.index.count > 0 ? partition.index.baseOffset(0) : segmentEnd
+  if (hasOlder && first > segmentEnd) {
+    const isJump = state.firstHasGap && state.first === first
+    if (isJump) partition.holesFound.add({ from: segmentEnd, end: first, reason: 'jump' })
+    else partition.damaged(segmentEnd, first, 'batches between segments and journal are missing')
+  }
+  for (const hole of state.holes) {
+    if (hole.end <= segmentEnd) continue
+    if (hole.reason === 'jump') partition.holesFound.add(hole)
+    else partition.damaged(hole.from, hole.end, 'batches in the journal are missing or damaged')
+  }
+}
+
+/**
+ * What no group proves is shown only after it has been written again and synced. Of a buffered partition it was seen
+ * already, unless it stands behind a jump of this start: then it had not been shown before a sync that nothing proves.
+ */
+function lowerToProven(options: RecoveryOptions, { partition, state }: PartitionParts, segmentEnd: bigint): void {
+  const { unproven } = state
+  const { watermark } = partition
+  if (unproven === undefined || unproven.base < segmentEnd) return
+  watermark.durableEnd = highest(state.provenEnd ?? segmentEnd, segmentEnd)
+  watermark.visibleEnd = watermark.isBuffered ? watermark.writtenEnd : watermark.durableEnd
+  const isOfThisStart = unproven.boot === options.boot
+  if (!watermark.isBuffered || !isOfThisStart || state.provenBoot === options.boot) return
+  if (options.rules.isJumpShownUnsynced) return
+  watermark.visibleEnd = watermark.durableEnd
+  watermark.oweFrom(unproven.base)
+}
+
+/** Goes on above every offset that may have been seen and is not there any more. */
+function jump(options: RecoveryOptions, parts: PartitionParts, last: { end: bigint; boot: number }): void {
+  const { partition, state, segments, damage, isClean } = parts
+  const { watermark } = partition
+  const lost = state.lastSequence < damage.lastSequence ? BigInt(Math.ceil(damage.lostBytes / 2)) : 0n
+  const isUncertain = lost > 0n || segments.isEndUncertain
+  const mayBeLost = watermark.isBuffered && !isClean && last.boot !== options.boot && !options.rules.isJumpSkipped
+  let next = last.end
+  if (mayBeLost || isUncertain) next = last.end + JUMP + lost
+  next = highest(next, options.hints.hint(partition.key)?.nextOffset ?? 0n)
+  next = highest(next, state.damagedEnd)
+  if (next === last.end) return
+  if (options.rules.isJumpShownUnsynced) watermark.nextOffset = next
+  else watermark.jumpTo(next)
+}
+
+function isCleanStop({ scan }: FoundJournal): boolean {
+  const last = scan.chain.at(-1)
+  return last !== undefined && (last.header.flags & GROUP_FLAG.isCleanStop) !== 0
+}
+
+/** Unproven groups, copied out of their file to be written again. */
+class AgainGroups {
+  readonly #options: RecoveryOptions
+  readonly #groups = new Map<number, GroupBuilder>()
+
+  constructor(options: RecoveryOptions) {
+    this.#options = options
+  }
+
+  add(found: FoundBatch, owner: BatchOwner): void {
+    const { header } = found
+    const fields: BatchFields = header
+    const batch = new PendingBatch(owner, fields, header.baseOffset + BigInt(header.count), null)
+    batch.at = found.position
+    batch.size = found.size
+    this.#groupOf(found).addCopy(batch, found.area.bytes)
+  }
+
+  groups(): readonly GroupBuilder[] {
+    const groups = [...this.#groups.values()]
+    if (groups.length === 0 || this.#options.rules.isWrittenAgainInParts) return groups
+    return [mergedGroup(groups)]
+  }
+
+  #groupOf({ sequence, boot, groupLength }: FoundBatch): GroupBuilder {
+    const group = this.#groups.get(sequence) ?? new GroupBuilder(createArea(groupLength + GROUP_HEADER_SIZE), 0, boot)
+    this.#groups.set(sequence, group)
+    return group
+  }
+}
+
+const highest = (a: bigint, b: bigint): bigint => (a > b ? a : b)
