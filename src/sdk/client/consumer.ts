@@ -1,0 +1,288 @@
+/**
+ * Reads a topic as an async iterator: one partition, all of them, or those a consumer group gives to this member. Follows
+ * reassignments and reconnects, pauses on empty partitions, and stores offsets of what was handled by its commit mode.
+ *
+ * A message counts as handled when the next one is asked for. After a crash the messages since the last commit come again
+ * (at least once).
+ */
+import { EdgeError, toEdgeError } from '../../errors.ts'
+import type { StoredOffset } from '../api/offsets.ts'
+import { SDK_DEFAULTS } from '../defaults.ts'
+import { PARTITION_NOT_OWNED } from '../wire/commands/messages.ts'
+import type { Consumer as ConsumerIdentity, Identifier, PollingStrategy } from '../wire/primitives.ts'
+import type { Client } from './client.ts'
+import { GroupMembership } from './group-membership.ts'
+import type { PolledMessage } from './messages.ts'
+import { iggyCodeOf } from './server-error.ts'
+
+export type CommitMode =
+  /** Nothing is stored. */
+  | { readonly kind: 'disabled' }
+  /** After each message. */
+  | { readonly kind: 'each' }
+  /** After so many messages of a partition. */
+  | { readonly kind: 'after'; readonly count: number }
+  /** At most once in so many ms. */
+  | { readonly kind: 'interval'; readonly intervalMs: number }
+
+export interface ConsumerOptions {
+  readonly stream: Identifier
+  readonly topic: Identifier
+  /** Name or number of a single consumer. Default: 1. Not together with `group`. */
+  readonly consumer?: Identifier
+  /** Name of a consumer group, created when missing. */
+  readonly group?: string
+  /** Single consumers: one partition, or all (default). */
+  readonly partitionId?: number
+  /** Where a partition without a stored offset begins; `offset` and `timestamp` win over a stored one. Default: first. */
+  readonly start?: PollingStrategy
+  /** Default: interval of one second. */
+  readonly commit?: CommitMode
+  readonly batchCount?: number
+}
+
+export interface ConsumedMessage extends PolledMessage {
+  readonly partitionId: number
+}
+
+interface Position {
+  /** null: where the stored offset or `start` says. */
+  next: bigint | null
+  handled: bigint | null
+  committed: bigint | null
+  handledSinceCommit: number
+}
+
+const US_MS = 1000
+const DEFAULT_CONSUMER_ID = 1
+/** What newer servers answer to the offset of a partition that is no longer ours. */
+const RESOURCE_NOT_FOUND = 20
+
+export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage> {
+  readonly #client: Client
+  readonly #options: ConsumerOptions
+  readonly #identity: ConsumerIdentity
+  readonly #membership: GroupMembership | null
+  readonly #positions = new Map<number, Position>()
+  readonly #abort = new AbortController()
+  #partitions: readonly number[] = []
+  #partitionsAtUs = Number.NEGATIVE_INFINITY
+  #committedAtUs = 0
+  #isClosed = false
+
+  /** Use `client.consumer`. */
+  constructor(client: Client, options: ConsumerOptions) {
+    this.#client = client
+    this.#options = options
+    const { group, consumer } = options
+    this.#identity =
+      group === undefined ? { kind: 'consumer', id: consumer ?? DEFAULT_CONSUMER_ID } : { kind: 'group', id: group }
+    this.#membership = group === undefined ? null : new GroupMembership(client, options.stream, options.topic, group)
+  }
+
+  /** Partitions that are read now. */
+  get partitions(): readonly number[] {
+    return this.#partitions
+  }
+
+  /**
+   * @throws {EdgeError} in the loop, for what does not pass by itself: EDGE_FORBIDDEN, EDGE_TOPIC_NOT_FOUND ..
+   */
+  async *[Symbol.asyncIterator](): AsyncGenerator<ConsumedMessage, void, undefined> {
+    let idleMs: number = SDK_DEFAULTS.consumerIdleMinMs
+    try {
+      while (!this.#isClosed) {
+        let count = 0
+        for (const partitionId of await this.#currentPartitions()) {
+          for (const message of await this.#pollSafely(partitionId)) {
+            if (this.#isClosed) return
+            count += 1
+            yield { ...message, partitionId }
+            await this.#handled(partitionId, message.offset)
+          }
+        }
+        await this.#commitDue()
+        if (count > 0) {
+          idleMs = SDK_DEFAULTS.consumerIdleMinMs
+        } else {
+          await this.#pause(idleMs)
+          idleMs = Math.min(idleMs * 2, SDK_DEFAULTS.consumerIdleMaxMs)
+        }
+      }
+    } finally {
+      await this.close()
+    }
+  }
+
+  /** Stores the offset of everything handled so far, in any mode but `disabled`. */
+  async commit(): Promise<void> {
+    for (const [partitionId, position] of this.#positions) await this.#commitPartition(partitionId, position)
+    this.#committedAtUs = this.#client.clock.monotonicUs()
+  }
+
+  /** Commits, leaves the group and ends the iterator. Idempotent. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#abort.abort()
+    if (this.#client.state !== 'connected') return
+    // What is not stored comes again, and a member that is gone leaves by itself.
+    await this.commit().catch(() => {})
+    await this.#membership?.leave().catch(() => {})
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  // ---- partitions --------------------------------------------------------------------------------------------------------
+
+  async #currentPartitions(): Promise<readonly number[]> {
+    const ageUs = this.#client.clock.monotonicUs() - this.#partitionsAtUs
+    if (ageUs < SDK_DEFAULTS.groupSyncIntervalMs * US_MS && !this.#membership?.isStale) return this.#partitions
+    try {
+      const partitions = this.#membership ? await this.#membership.partitions() : await this.#ownPartitions()
+      this.#partitions = partitions
+      this.#partitionsAtUs = this.#client.clock.monotonicUs()
+      // A partition that comes back later was read by others meanwhile: it begins at its stored offset again.
+      for (const known of this.#positions.keys()) if (!partitions.includes(known)) this.#positions.delete(known)
+    } catch (error) {
+      await this.#pauseOrThrow(error)
+    }
+    return this.#partitions
+  }
+
+  async #ownPartitions(): Promise<readonly number[]> {
+    const { stream, topic, partitionId } = this.#options
+    if (partitionId !== undefined) return [partitionId]
+    const found = await this.#client.topics.get(stream, topic)
+    if (found === null) throw new EdgeError('EDGE_TOPIC_NOT_FOUND', `topic ${topic} of stream ${stream} is not there`)
+    return found.partitions.map(({ id }) => id)
+  }
+
+  // ---- polling -----------------------------------------------------------------------------------------------------------
+
+  async #pollSafely(partitionId: number): Promise<readonly PolledMessage[]> {
+    try {
+      return await this.#poll(partitionId)
+    } catch (error) {
+      await this.#pauseOrThrow(error)
+      return []
+    }
+  }
+
+  async #poll(partitionId: number): Promise<readonly PolledMessage[]> {
+    const { stream, topic, batchCount: count = SDK_DEFAULTS.consumerBatchCount } = this.#options
+    const position = this.#positionOf(partitionId)
+    const strategy = await this.#strategyOf(partitionId, position)
+    const polled = await this.#client.messages.poll(stream, topic, {
+      consumer: this.#identity,
+      partitionId,
+      strategy,
+      count,
+    })
+    if (polled.partitionId === PARTITION_NOT_OWNED) {
+      this.#membership?.invalidate()
+      return []
+    }
+    const last = polled.messages.at(-1)
+    if (last !== undefined) position.next = last.offset + 1n
+    return polled.messages
+  }
+
+  /** By own count once it began; before that by the stored offset, which only the server knows. */
+  async #strategyOf(partitionId: number, position: Position): Promise<PollingStrategy> {
+    if (position.next !== null) return { kind: 'offset', offset: position.next }
+    const { start } = this.#options
+    if (start?.kind === 'offset' || start?.kind === 'timestamp') return start
+    const stored = await this.#stored(partitionId)
+    if (stored !== null) return { kind: 'offset', offset: stored.storedOffset + 1n }
+    return start ?? { kind: 'first' }
+  }
+
+  #stored(partitionId: number): Promise<StoredOffset | null> {
+    return this.#client.offsets.get(this.#identity, this.#options.stream, this.#options.topic, partitionId)
+  }
+
+  #positionOf(partitionId: number): Position {
+    const known = this.#positions.get(partitionId)
+    if (known) return known
+    const position: Position = { next: null, handled: null, committed: null, handledSinceCommit: 0 }
+    this.#positions.set(partitionId, position)
+    return position
+  }
+
+  // ---- commits -----------------------------------------------------------------------------------------------------------
+
+  async #handled(partitionId: number, offset: bigint): Promise<void> {
+    const position = this.#positions.get(partitionId)
+    if (position === undefined) return
+    position.handled = offset
+    position.handledSinceCommit += 1
+    const mode = this.#mode
+    const isDue = mode.kind === 'each' || (mode.kind === 'after' && position.handledSinceCommit >= mode.count)
+    if (isDue) await this.#commitSafely(() => this.#commitPartition(partitionId, position))
+    else await this.#commitDue()
+  }
+
+  async #commitDue(): Promise<void> {
+    const mode = this.#mode
+    if (mode.kind !== 'interval') return
+    const ageMs = (this.#client.clock.monotonicUs() - this.#committedAtUs) / US_MS
+    if (ageMs >= mode.intervalMs) await this.#commitSafely(() => this.commit())
+  }
+
+  async #commitSafely(commit: () => Promise<void>): Promise<void> {
+    try {
+      await commit()
+    } catch (error) {
+      await this.#pauseOrThrow(error)
+    }
+  }
+
+  async #commitPartition(partitionId: number, position: Position): Promise<void> {
+    const { handled } = position
+    if (this.#mode.kind === 'disabled' || handled === null || handled === position.committed) return
+    await this.#client.offsets.store(this.#identity, this.#options.stream, this.#options.topic, partitionId, handled)
+    position.committed = handled
+    position.handledSinceCommit = 0
+  }
+
+  get #mode(): CommitMode {
+    return this.#options.commit ?? { kind: 'interval', intervalMs: SDK_DEFAULTS.consumerCommitIntervalMs }
+  }
+
+  // ---- trouble -----------------------------------------------------------------------------------------------------------
+
+  /** Waits where trouble passes by itself; a lost membership is renewed. @throws everything else. */
+  async #pauseOrThrow(cause: unknown): Promise<void> {
+    const error = toEdgeError(cause)
+    const isNotOurs = MEMBERSHIP_CODES.has(error.code) || iggyCodeOf(error) === RESOURCE_NOT_FOUND
+    const isMembership = isNotOurs && this.#membership !== null
+    if (this.#isClosed) return
+    if (!isMembership && !error.isRetryable) throw error
+    if (isMembership) this.#membership?.invalidate()
+    await this.#pause(SDK_DEFAULTS.consumerIdleMaxMs)
+  }
+
+  async #pause(delayMs: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const { signal } = this.#abort
+      const done = (): void => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', done)
+        resolve()
+      }
+      const timer = setTimeout(done, delayMs)
+      signal.addEventListener('abort', done, { once: true })
+      if (signal.aborted) done()
+    })
+  }
+}
+
+const MEMBERSHIP_CODES: ReadonlySet<string> = new Set([
+  'EDGE_MEMBER_NOT_FOUND',
+  'EDGE_GROUP_NOT_FOUND',
+  'EDGE_PARTITION_NOT_OWNED',
+  'EDGE_UNAUTHENTICATED',
+])

@@ -1,0 +1,83 @@
+/**
+ * This connection's place in a consumer group: creates and joins the group, learns its partitions, and does so again after
+ * each reconnect. Newer servers are asked what this member may poll now; older ones list what it owns.
+ */
+import { EdgeError } from '../../errors.ts'
+import type { Identifier } from '../wire/primitives.ts'
+import type { Client } from './client.ts'
+
+export class GroupMembership {
+  readonly #client: Client
+  readonly #stream: Identifier
+  readonly #topic: Identifier
+  readonly #name: string
+  readonly #unsubscribe: () => void
+  #isJoined = false
+  #isStale = true
+
+  constructor(client: Client, stream: Identifier, topic: Identifier, name: string) {
+    this.#client = client
+    this.#stream = stream
+    this.#topic = topic
+    this.#name = name
+    this.#unsubscribe = client.onReconnected(() => this.#lost())
+  }
+
+  /** Whether the partitions known so far may no longer be right. */
+  get isStale(): boolean {
+    return this.#isStale
+  }
+
+  /** Asks anew at the next turn. */
+  invalidate(): void {
+    this.#isStale = true
+  }
+
+  /** @returns the partitions that this member may read. */
+  async partitions(): Promise<readonly number[]> {
+    if (!this.#isJoined) await this.#join()
+    const partitions = this.#client.dialect === 'vsr' ? await this.#synced() : await this.#owned()
+    if (partitions === null) {
+      this.#isJoined = false
+      throw new EdgeError('EDGE_MEMBER_NOT_FOUND', `group ${this.#name}: this member is no longer known`)
+    }
+    this.#isStale = false
+    return partitions
+  }
+
+  async leave(): Promise<void> {
+    this.#unsubscribe()
+    if (!this.#isJoined) return
+    this.#isJoined = false
+    await this.#client.groups.leave(this.#stream, this.#topic, this.#name)
+  }
+
+  #lost(): void {
+    this.#isJoined = false
+    this.#isStale = true
+  }
+
+  async #join(): Promise<void> {
+    const { groups } = this.#client
+    if ((await groups.get(this.#stream, this.#topic, this.#name)) === null) {
+      await groups.create(this.#stream, this.#topic, this.#name).catch((error) => {
+        // Another member was faster.
+        if (!(error instanceof EdgeError && error.code === 'EDGE_GROUP_NAME_TAKEN')) throw error
+      })
+    }
+    await groups.join(this.#stream, this.#topic, this.#name)
+    this.#isJoined = true
+  }
+
+  async #synced(): Promise<readonly number[] | null> {
+    return (await this.#client.groups.sync(this.#stream, this.#topic, this.#name))?.partitions ?? null
+  }
+
+  async #owned(): Promise<readonly number[] | null> {
+    const [me, group] = await Promise.all([
+      this.#client.system.me(),
+      this.#client.groups.get(this.#stream, this.#topic, this.#name),
+    ])
+    return group?.members.find(({ id }) => id === me.clientId)?.partitions ?? null
+  }
+}

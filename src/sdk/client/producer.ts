@@ -1,0 +1,294 @@
+/**
+ * Sends messages of one topic in order, in batches, over lost connections: a bounded buffer takes what cannot be sent now,
+ * in memory and, with a spool, on disk as well.
+ *
+ * One batch is on its way at a time, so order holds. A batch whose answer was lost is sent again with the same ids: it may
+ * then be stored twice, unless the topic recognises ids (at least once).
+ */
+import { EdgeError, toEdgeError } from '../../errors.ts'
+import type { MessagesApi } from '../api/messages.ts'
+import { SDK_DEFAULTS } from '../defaults.ts'
+import type { SendConfirmation } from '../wire/commands/messages.ts'
+import type { Identifier, Partitioning } from '../wire/primitives.ts'
+import type { Client } from './client.ts'
+import { type OutgoingMessage, packMessages } from './messages.ts'
+import { Backoff } from './retry.ts'
+
+export interface ProducerOptions {
+  readonly stream: Identifier
+  readonly topic: Identifier
+  /** Default: balanced over the partitions. */
+  readonly partitioning?: Partitioning
+  readonly batchCount?: number
+  readonly batchBytes?: number
+  /** How long a message waits for company. */
+  readonly lingerMs?: number
+  readonly bufferBytes?: number
+  /** What a full buffer does: makes the caller wait, refuses the message, or gives up the oldest one. Default: wait. */
+  readonly overflow?: 'wait' | 'reject' | 'drop-oldest'
+  /** Attempts after the first; null = as long as the producer lives. */
+  readonly retries?: number | null
+  /** Keeps unsent messages over a restart of the program; see `openSpoolFile`. */
+  readonly spool?: Spool
+}
+
+/** Where unsent messages are kept beside memory. */
+export interface Spool {
+  /** Messages that an earlier run did not get acknowledged, oldest first. */
+  readonly pending: readonly SpooledMessage[]
+  /** Resolves when the message is on disk. */
+  append(message: SpooledMessage): Promise<void>
+  /** The oldest `count` messages are done with. */
+  acknowledged(count: number): Promise<void>
+  close(): Promise<void>
+}
+
+export interface SpooledMessage extends OutgoingMessage {
+  readonly id: bigint
+  readonly originUs: bigint
+}
+
+interface Entry {
+  readonly message: SpooledMessage
+  readonly sizeBytes: number
+  resolve(confirmation: SendConfirmation | null): void
+  reject(error: EdgeError): void
+}
+
+const MESSAGE_OVERHEAD_BYTES = 64
+const US_MS = 1000
+
+export class Producer implements AsyncDisposable {
+  readonly #client: Client
+  readonly #messages: MessagesApi
+  readonly #options: ProducerOptions
+  readonly #backoff: Backoff
+  readonly #queue: Entry[] = []
+  readonly #roomWaiters: (() => void)[] = []
+  readonly #idleWaiters: (() => void)[] = []
+  readonly #abort = new AbortController()
+  #bufferedBytes = 0
+  #inFlightCount = 0
+  #isSending = false
+  #timer: ReturnType<typeof setTimeout> | null = null
+  #isClosing = false
+  #droppedCount = 0
+
+  /** Use `client.producer`. */
+  constructor(client: Client, options: ProducerOptions) {
+    this.#client = client
+    this.#messages = client.messages
+    this.#options = options
+    this.#backoff = new Backoff(
+      {
+        minDelayUs: SDK_DEFAULTS.producerRetryDelayMinMs * US_MS,
+        maxDelayUs: SDK_DEFAULTS.producerRetryDelayMaxMs * US_MS,
+      },
+      client.random,
+    )
+    for (const message of options.spool?.pending ?? [])
+      this.#push(
+        message,
+        () => {},
+        () => {},
+      )
+    this.#schedule()
+  }
+
+  get bufferedBytes(): number {
+    return this.#bufferedBytes
+  }
+
+  get bufferedCount(): number {
+    return this.#queue.length
+  }
+
+  /** Messages given up by `drop-oldest`. */
+  get droppedCount(): number {
+    return this.#droppedCount
+  }
+
+  /**
+   * Queues a message.
+   *
+   * @returns when the server has taken it, with its place where the server tells (newer generation).
+   * @throws {EdgeError} EDGE_BACKPRESSURE (buffer full, or dropped for newer ones), the server's refusal, EDGE_SHUTTING_DOWN.
+   */
+  async send(message: OutgoingMessage): Promise<SendConfirmation | null> {
+    const spooled: SpooledMessage = {
+      ...message,
+      id: message.id || randomId(),
+      originUs: message.originUs ?? this.#client.clock.wallUs(),
+    }
+    const sizeBytes = sizeOf(spooled)
+    while (!this.#hasRoom(sizeBytes)) await this.#makeRoom(sizeBytes)
+    if (this.#isClosing) throw new EdgeError('EDGE_SHUTTING_DOWN', 'the producer was closed')
+    const { promise, resolve, reject } = Promise.withResolvers<SendConfirmation | null>()
+    this.#push(spooled, resolve, reject)
+    const spooling = this.#options.spool?.append(spooled)
+    this.#schedule()
+    if (spooling) await spooling
+    return await promise
+  }
+
+  /** Resolves when everything queued so far has been taken or given up. */
+  async flush(): Promise<void> {
+    this.#sendNow()
+    while (this.#queue.length > 0) await new Promise<void>((resolve) => this.#idleWaiters.push(resolve))
+  }
+
+  /** Flushes within `timeoutMs`, then gives up what is left (a spool keeps it). Idempotent. */
+  async close(timeoutMs = 5000): Promise<void> {
+    if (this.#isClosing) return
+    this.#isClosing = true
+    for (const wake of this.#roomWaiters.splice(0)) wake()
+    const timer = setTimeout(() => this.#abort.abort(), timeoutMs)
+    await Promise.race([this.flush(), aborted(this.#abort.signal)])
+    clearTimeout(timer)
+    this.#abort.abort()
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    const error = new EdgeError('EDGE_SHUTTING_DOWN', 'the producer was closed before the server took the message')
+    for (const entry of this.#queue.splice(0)) entry.reject(error)
+    await this.#options.spool?.close()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  // ---- buffer ------------------------------------------------------------------------------------------------------------
+
+  #push(message: SpooledMessage, resolve: Entry['resolve'], reject: Entry['reject']): void {
+    const sizeBytes = sizeOf(message)
+    this.#queue.push({ message, sizeBytes, resolve, reject })
+    this.#bufferedBytes += sizeBytes
+  }
+
+  /** One message always has room, however large, so that nothing waits for ever. */
+  #hasRoom(sizeBytes: number): boolean {
+    const limit = this.#options.bufferBytes ?? SDK_DEFAULTS.producerBufferBytes
+    return this.#isClosing || this.#queue.length === 0 || this.#bufferedBytes + sizeBytes <= limit
+  }
+
+  async #makeRoom(sizeBytes: number): Promise<void> {
+    const policy = this.#options.overflow ?? 'wait'
+    if (policy === 'wait') {
+      await new Promise<void>((resolve) => this.#roomWaiters.push(resolve))
+      return
+    }
+    if (policy === 'reject' || this.#queue.length <= this.#inFlightCount) {
+      const message = `buffer: ${this.#bufferedBytes} bytes wait already, no room for ${sizeBytes} more`
+      throw new EdgeError('EDGE_BACKPRESSURE', message)
+    }
+    const [oldest] = this.#queue.splice(this.#inFlightCount, 1)
+    if (oldest === undefined) return
+    this.#bufferedBytes -= oldest.sizeBytes
+    this.#droppedCount += 1
+    oldest.reject(new EdgeError('EDGE_BACKPRESSURE', 'given up to make room for newer messages'))
+  }
+
+  // ---- sending -----------------------------------------------------------------------------------------------------------
+
+  #schedule(): void {
+    if (this.#isSending || this.#queue.length === 0) return
+    const isFull =
+      this.#queue.length >= (this.#options.batchCount ?? SDK_DEFAULTS.producerBatchCount) ||
+      this.#bufferedBytes >= (this.#options.batchBytes ?? SDK_DEFAULTS.producerBatchBytes)
+    const lingerMs = this.#options.lingerMs ?? SDK_DEFAULTS.producerLingerMs
+    if (isFull || lingerMs === 0) this.#sendNow()
+    else this.#timer ??= setTimeout(() => this.#sendNow(), lingerMs)
+  }
+
+  #sendNow(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#timer = null
+    if (!this.#isSending) void this.#drain()
+  }
+
+  async #drain(): Promise<void> {
+    this.#isSending = true
+    while (this.#queue.length > 0 && !this.#abort.signal.aborted) {
+      const batch = this.#nextBatch()
+      this.#inFlightCount = batch.length
+      await this.#sendBatch(batch)
+      this.#inFlightCount = 0
+    }
+    this.#isSending = false
+    for (const wake of this.#idleWaiters.splice(0)) wake()
+  }
+
+  #nextBatch(): Entry[] {
+    const maxCount = this.#options.batchCount ?? SDK_DEFAULTS.producerBatchCount
+    const maxBytes = this.#options.batchBytes ?? SDK_DEFAULTS.producerBatchBytes
+    const batch: Entry[] = []
+    let sizeBytes = 0
+    for (const entry of this.#queue) {
+      if (batch.length === maxCount || (batch.length > 0 && sizeBytes + entry.sizeBytes > maxBytes)) break
+      batch.push(entry)
+      sizeBytes += entry.sizeBytes
+    }
+    return batch
+  }
+
+  async #sendBatch(batch: readonly Entry[]): Promise<void> {
+    const { stream, topic, partitioning = { kind: 'balanced' }, retries = SDK_DEFAULTS.producerRetries } = this.#options
+    for (let attempt = 0; ; attempt++) {
+      try {
+        const messages = batch.map((entry) => entry.message)
+        const records = packMessages(messages, 0n, null)
+        const confirmation = await this.#messages.sendBatch(stream, topic, partitioning, records)
+        this.#backoff.reset()
+        await this.#settle(batch, (entry, index) => {
+          const baseOffset = confirmation === null ? 0n : confirmation.baseOffset + BigInt(index)
+          entry.resolve(confirmation === null ? null : { ...confirmation, baseOffset })
+        })
+        return
+      } catch (cause) {
+        const error = toEdgeError(cause)
+        const isOver = !error.isRetryable || (retries !== null && attempt >= retries) || this.#abort.signal.aborted
+        if (isOver) {
+          await this.#settle(batch, (entry) => entry.reject(error))
+          return
+        }
+        await this.#pause(this.#backoff.nextDelayUs() / US_MS)
+      }
+    }
+  }
+
+  async #settle(batch: readonly Entry[], settle: (entry: Entry, index: number) => void): Promise<void> {
+    this.#queue.splice(0, batch.length)
+    for (const entry of batch) this.#bufferedBytes -= entry.sizeBytes
+    batch.forEach(settle)
+    for (const wake of this.#roomWaiters.splice(0)) wake()
+    // Were it not written, the messages would be sent once more after a restart: their ids tell.
+    await this.#options.spool?.acknowledged(batch.length).catch(() => {})
+  }
+
+  async #pause(delayMs: number): Promise<void> {
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const waited = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, delayMs)
+    })
+    await Promise.race([waited, aborted(this.#abort.signal)])
+    clearTimeout(timer)
+  }
+}
+
+function sizeOf(message: SpooledMessage): number {
+  const headersBytes = (message.headers ?? []).reduce(
+    (sum, { key, value }) => sum + key.bytes.length + value.bytes.length + 10,
+    0,
+  )
+  return MESSAGE_OVERHEAD_BYTES + message.payload.length + headersBytes
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve()
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+}
+
+function randomId(): bigint {
+  const words = crypto.getRandomValues(new BigUint64Array(2))
+  const id = ((words[0] ?? 0n) << 64n) | (words[1] ?? 0n)
+  return id === 0n ? 1n : id
+}

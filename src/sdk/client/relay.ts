@@ -1,0 +1,63 @@
+/** A transport's events before anyone is there to take them: while the generation is found out. */
+import type { EdgeError } from '../../errors.ts'
+import type { TransportEvents } from '../transport/transport.ts'
+
+/** A ping is answered by a head alone. */
+const VSR_ANSWER_BYTES = 256
+
+/** Passes a transport's events on to whoever listens by now, and keeps what comes before that. */
+export class Relay implements TransportEvents {
+  #target: TransportEvents | null = null
+  #watcher: { data(bytesView: Uint8Array): void; closed(error: EdgeError | null): void } | null = null
+  #held = new Uint8Array(0)
+  #onProbeAnswer: (() => void) | null = null
+  #end: { error: EdgeError | null } | null = null
+
+  watch(data: (bytesView: Uint8Array) => void, closed: (error: EdgeError | null) => void): void {
+    this.#watcher = { data, closed }
+    if (this.#held.length > 0) data(this.#held)
+    if (this.#end) closed(this.#end.error)
+  }
+
+  /** Waits for the whole answer to the probe and drops it. */
+  async takeProbeAnswer(): Promise<void> {
+    while (this.#held.length < VSR_ANSWER_BYTES && this.#end === null) {
+      await new Promise<void>((resolve) => {
+        this.#onProbeAnswer = resolve
+      })
+    }
+    this.#held = this.#held.slice(VSR_ANSWER_BYTES)
+  }
+
+  connect(target: TransportEvents): void {
+    this.#target = target
+    const held = this.#held
+    this.#held = new Uint8Array(0)
+    if (held.length > 0) target.data(held)
+    if (this.#end) target.closed(this.#end.error)
+  }
+
+  data(bytesView: Uint8Array): void {
+    if (this.#target) {
+      this.#target.data(bytesView)
+      return
+    }
+    const joined = new Uint8Array(this.#held.length + bytesView.length)
+    joined.set(this.#held)
+    joined.set(bytesView, this.#held.length)
+    this.#held = joined
+    this.#watcher?.data(joined)
+    this.#onProbeAnswer?.()
+  }
+
+  drained(): void {
+    this.#target?.drained()
+  }
+
+  closed(error: EdgeError | null): void {
+    this.#end = { error }
+    this.#watcher?.closed(error)
+    this.#onProbeAnswer?.()
+    this.#target?.closed(error)
+  }
+}

@@ -1,0 +1,420 @@
+/**
+ * A device's side of the edge protocol, without clock, randomness or socket: what to send next, and what an answer means.
+ *
+ * Holds to: a reading keeps its sequence and its bytes for ever, so that a resend is recognised; of each lane nothing
+ * overtakes a held reading; unacknowledged bytes and readings stay within the window that the edge announced. Pure. @see
+ * docs/protocol/edge.md.
+ */
+import { EdgeError } from '../../errors.ts'
+import {
+  ALARM_WINDOW,
+  type Auth,
+  DEFAULT_LIMITS,
+  type EdgeLimits,
+  encodeBareFrame,
+  encodeFrame,
+  FIRST_FLIGHT_BYTES,
+  type Frame,
+  type IgnorableFrame,
+  LANE_COUNT,
+  LANES,
+  MAX_ALIAS,
+  PROTOCOL_VERSION,
+  type StartFrom,
+  traitsOfCode,
+  type Value,
+  type When,
+} from '../wire/edge/index.ts'
+import { type LaneBounds, type LaneEntry, LaneQueue } from './lane-queue.ts'
+
+export type AliasKind = 'bytes' | 'senml-cbor' | 'cbor' | 'numbers'
+export type OverflowPolicy = 'reject' | 'drop-oldest'
+type AliasOptions = NonNullable<Frame<'alias'>['options']>
+type SubscribeOptions = NonNullable<Frame<'subscribe'>['options']>
+
+export interface DeviceIdentity {
+  readonly name: string
+  readonly auth: Auth
+  /** 32 random bits, new whenever the numbering does not continue. */
+  readonly epoch: number
+  readonly boot?: number
+  readonly firmware?: string
+}
+
+export interface DeviceCoreOptions {
+  readonly identity: DeviceIdentity
+  readonly bounds: LaneBounds
+  readonly overflow: OverflowPolicy
+  readonly maxFrameBytes: number
+}
+
+/** What happened; the shell tells the program. */
+export type DeviceEvent =
+  | { readonly type: 'welcome'; readonly session: number; readonly limits: EdgeLimits }
+  | { readonly type: 'acked'; readonly lane: number; readonly upTo: number; readonly promise: 'durable' | 'buffered' }
+  | {
+      readonly type: 'refused'
+      readonly lane: number
+      readonly first: number
+      readonly count: number
+      readonly error: EdgeError
+    }
+  | { readonly type: 'dropped'; readonly lane: number; readonly first: number; readonly count: number }
+  | { readonly type: 'message'; readonly message: Frame<'message'> }
+  | { readonly type: 'subscribed'; readonly subscription: number; readonly next: bigint }
+  | { readonly type: 'subscription-ended'; readonly subscription: number; readonly error: EdgeError | null }
+  | { readonly type: 'time'; readonly time: NonNullable<Frame<'pong'>['time']>; readonly sentUs: number }
+  | { readonly type: 'error'; readonly error: EdgeError }
+  /** The session ends; the edge asks to come back no sooner. */
+  | { readonly type: 'bye'; readonly error: EdgeError | null; readonly pauseMs: number }
+
+interface Alias {
+  readonly frame: Frame<'alias'>
+  readonly lane: number
+  datagramNumber: number
+}
+
+interface Subscription {
+  frame: Frame<'subscribe'>
+}
+
+const KINDS: Readonly<Record<AliasKind, number>> = { bytes: 0, 'senml-cbor': 1, cbor: 2, numbers: 3 }
+const MS_US = 1000
+
+export class DeviceCore {
+  readonly #options: DeviceCoreOptions
+  readonly #lanes: readonly LaneQueue[]
+  readonly #aliases: Alias[] = []
+  readonly #subscriptions = new Map<number, Subscription>()
+  readonly #control: Uint8Array[] = []
+  #limits: EdgeLimits = DEFAULT_LIMITS
+  #windows = windowsOf(DEFAULT_LIMITS)
+  #isOpen = false
+  #isWelcome = false
+  #flightBytes = 0
+  #pingNumber = 0
+  readonly #pings = new Map<number, number>()
+  #lastSentUs = 0
+  #lastReceivedUs = 0
+
+  constructor(options: DeviceCoreOptions) {
+    this.#options = options
+    this.#lanes = Array.from({ length: LANE_COUNT }, (_, lane) => new LaneQueue(lane, options.bounds))
+  }
+
+  get isReady(): boolean {
+    return this.#isWelcome
+  }
+
+  /** Readings queued and not acknowledged. */
+  get pendingReadings(): number {
+    return this.#lanes.reduce((sum, lane) => sum + lane.queuedReadings, 0)
+  }
+
+  // ---- what the program asks ---------------------------------------------------------------------------------------------
+
+  /** @returns number of the alias. @throws {EdgeError} EDGE_LIMIT_REACHED. */
+  declare(topic: string, kind: AliasKind, options: AliasOptions = {}): number {
+    const alias = this.#aliases.length
+    if (alias > MAX_ALIAS) throw new EdgeError('EDGE_LIMIT_REACHED', `aliases: expected at most ${MAX_ALIAS + 1}`)
+    const frame: Frame<'alias'> = { type: 'alias', alias, topic, kind: KINDS[kind], options }
+    this.#aliases.push({ frame, lane: options.lane ?? LANES.live, datagramNumber: 0 })
+    if (this.#isOpen) this.#control.push(encodeFrame(frame))
+    return alias
+  }
+
+  /**
+   * Queues one reading, or several that share a frame.
+   *
+   * @param build makes the frame from the sequence it gets.
+   * @throws {EdgeError} EDGE_BACKPRESSURE when the queue is full and the policy is `reject`, EDGE_FRAME_TOO_LARGE.
+   */
+  publish(
+    alias: number,
+    count: number,
+    build: (sequence: number) => Frame,
+  ): { lane: number; first: number; dropped: DeviceEvent[] } {
+    const queue = this.#queueOf(alias)
+    const first = queue.nextSequence
+    const frameBytes = encodeFrame(build(first))
+    const maxBytes = this.#limits.maxFrameBytes
+    if (frameBytes.length > maxBytes) {
+      throw new EdgeError(
+        'EDGE_FRAME_TOO_LARGE',
+        `frame: expected at most ${maxBytes} bytes, found ${frameBytes.length}`,
+      )
+    }
+    const dropped: DeviceEvent[] = []
+    while (!queue.hasRoomFor(count, frameBytes.length)) {
+      const range = this.#options.overflow === 'drop-oldest' ? queue.dropOldestUnsent() : null
+      if (range === null) {
+        throw new EdgeError('EDGE_BACKPRESSURE', `lane ${queue.lane}: ${queue.queuedReadings} readings wait already`)
+      }
+      dropped.push({ type: 'dropped', lane: queue.lane, ...range })
+    }
+    queue.add(count, frameBytes)
+    return { lane: queue.lane, first, dropped }
+  }
+
+  /** @returns a bare frame for a datagram, or null when it must not be sent now. */
+  datagram(alias: number, time: When, value: Value): Uint8Array | null {
+    const declared = this.#aliasOf(alias)
+    if (!this.#isWelcome || this.#limits.maxDatagramBytes === 0) return null
+    declared.datagramNumber += 1
+    const bytes = encodeBareFrame({ type: 'datagram', alias, number: declared.datagramNumber, time, value })
+    return bytes.length <= this.#limits.maxDatagramBytes ? bytes : null
+  }
+
+  subscribe(
+    topic: string,
+    from: StartFrom,
+    window: { bytes: number; messages: number },
+    options: SubscribeOptions = {},
+  ): number {
+    const subscription = firstFree(this.#subscriptions, this.#limits.subscriptions)
+    const frame: Frame<'subscribe'> = { type: 'subscribe', subscription, topic, from, window, options }
+    this.#subscriptions.set(subscription, { frame })
+    if (this.#isOpen) this.#control.push(encodeFrame(frame))
+    return subscription
+  }
+
+  /** Answers a message: 0 taken (all up to it), 1 done, 2 failed, 3 refused, 4 expired, 5 unknown command, 6 superseded. */
+  result(subscription: number, offset: bigint, status: number, body?: Uint8Array): void {
+    const frame: Frame<'result'> = { type: 'result', subscription, offset, status, ...(body ? { body } : {}) }
+    if (this.#isOpen) this.#control.push(encodeFrame(frame))
+  }
+
+  unsubscribe(subscription: number): void {
+    if (this.#subscriptions.delete(subscription) && this.#isOpen) {
+      this.#control.push(encodeFrame({ type: 'end', subscription }))
+    }
+  }
+
+  bye(pauseMs: number): void {
+    if (this.#isOpen) this.#control.push(encodeFrame({ type: 'bye', code: 0, pauseMs }))
+  }
+
+  // ---- session -----------------------------------------------------------------------------------------------------------
+
+  /** A stream is open: what is sent first is queued; fetch it with `take`. */
+  opened(nowUs: number, uptimeMs: number): void {
+    this.#isOpen = true
+    this.#isWelcome = false
+    this.#flightBytes = 0
+    this.#limits = DEFAULT_LIMITS
+    this.#windows = windowsOf(DEFAULT_LIMITS)
+    this.#lastReceivedUs = nowUs
+    this.#pings.clear()
+    this.#control.length = 0
+    this.#control.push(encodeFrame(this.#hello(uptimeMs)))
+    for (const alias of this.#aliases) {
+      alias.datagramNumber = 0
+      this.#control.push(encodeFrame(alias.frame))
+    }
+    for (const { frame } of this.#subscriptions.values()) this.#control.push(encodeFrame(frame))
+    for (const lane of this.#lanes) {
+      lane.rewindTo(0)
+      lane.holdUntilUs = 0
+    }
+  }
+
+  closed(): void {
+    this.#isOpen = false
+    this.#isWelcome = false
+  }
+
+  /** @returns the next frame to write, highest lane first; null when there is none, or no window. */
+  take(nowUs: number): Uint8Array | null {
+    if (!this.#isOpen) return null
+    const control = this.#control[0]
+    const bytes = control ?? this.#takeReading(nowUs)
+    if (bytes === null || !this.#fitsFlight(bytes.length)) return null
+    if (control !== undefined) this.#control.shift()
+    this.#flightBytes += bytes.length
+    this.#lastSentUs = nowUs
+    return bytes
+  }
+
+  /** Queues a ping when one is due. @returns false when the edge has been silent for too long. */
+  tick(nowUs: number, uptimeMs: number): boolean {
+    if (!this.#isOpen) return true
+    const { pingIntervalMs, idleTimeoutMs } = this.#limits
+    if (nowUs - this.#lastReceivedUs > idleTimeoutMs * MS_US) return false
+    if (!this.#isWelcome || nowUs - Math.min(this.#lastSentUs, this.#lastReceivedUs) < pingIntervalMs * MS_US)
+      return true
+    if (this.#pings.size === 0) {
+      this.#pingNumber += 1
+      this.#pings.set(this.#pingNumber, nowUs)
+      this.#control.push(encodeFrame({ type: 'ping', number: this.#pingNumber, uptimeMs }))
+    }
+    return true
+  }
+
+  received(frame: Frame | IgnorableFrame, nowUs: number): DeviceEvent[] {
+    this.#lastReceivedUs = nowUs
+    switch (frame.type) {
+      case 'welcome':
+        return this.#welcome(frame)
+      case 'ack':
+        this.#lanes[frame.lane]?.ackedUpTo(frame.upTo)
+        return [
+          { type: 'acked', lane: frame.lane, upTo: frame.upTo, promise: frame.promise === 0 ? 'durable' : 'buffered' },
+        ]
+      case 'nack':
+        return this.#refused(frame, nowUs)
+      case 'window':
+        this.#setWindow(frame)
+        return []
+      case 'subscribed':
+        return [{ type: 'subscribed', subscription: frame.subscription, next: frame.next }]
+      case 'message':
+        return this.#subscriptions.has(frame.subscription) ? [{ type: 'message', message: frame }] : []
+      case 'end':
+        this.#subscriptions.delete(frame.subscription)
+        return [
+          { type: 'subscription-ended', subscription: frame.subscription, error: errorOfCode(frame.code ?? 0, '') },
+        ]
+      case 'pong':
+        return this.#pong(frame)
+      case 'bye':
+        return [{ type: 'bye', error: errorOfCode(frame.code, frame.uri ?? ''), pauseMs: frame.pauseMs }]
+      case 'error':
+        return this.#error(frame)
+      default:
+        return []
+    }
+  }
+
+  // ---- answers -----------------------------------------------------------------------------------------------------------
+
+  #welcome(frame: Frame<'welcome'>): DeviceEvent[] {
+    this.#isWelcome = true
+    this.#limits = { ...DEFAULT_LIMITS, ...frame.limits }
+    this.#windows = windowsOf(this.#limits)
+    const events: DeviceEvent[] = [{ type: 'welcome', session: frame.session, limits: this.#limits }]
+    for (const { lane, sequence } of frame.lanes) {
+      const queue = this.#lanes[lane]
+      if (queue === undefined) continue
+      const before = queue.acked
+      queue.resume(sequence)
+      // What is kept was stored before the link broke: its acknowledgement was lost on the way.
+      if (sequence > before) events.push({ type: 'acked', lane, upTo: sequence, promise: 'durable' })
+    }
+    return events
+  }
+
+  #refused(frame: Frame<'nack'>, nowUs: number): DeviceEvent[] {
+    const queue = this.#lanes[frame.lane]
+    if (queue === undefined) return []
+    if (frame.retryMs !== null) {
+      queue.rewindTo(frame.first)
+      queue.holdUntilUs = nowUs + frame.retryMs * MS_US
+      return []
+    }
+    const error = errorOfCode(frame.code, frame.text ?? '') ?? new EdgeError('EDGE_INTERNAL', `code ${frame.code}`)
+    if (frame.first === queue.acked + 1) queue.ackedUpTo(frame.first + frame.count - 1)
+    return [{ type: 'refused', lane: frame.lane, first: frame.first, count: frame.count, error }]
+  }
+
+  #setWindow(frame: Frame<'window'>): void {
+    const window = { bytes: frame.bytes, readings: frame.readings }
+    if (frame.lane === LANES.alarm) this.#windows.alarm = window
+    else this.#windows.shared = window
+  }
+
+  #pong(frame: Frame<'pong'>): DeviceEvent[] {
+    const sentUs = this.#pings.get(frame.number)
+    this.#pings.delete(frame.number)
+    return sentUs === undefined || frame.time === null ? [] : [{ type: 'time', time: frame.time, sentUs }]
+  }
+
+  #error(frame: Frame<'error'>): DeviceEvent[] {
+    const error = errorOfCode(frame.code, frame.text ?? '')
+    return error === null ? [] : [{ type: 'error', error }]
+  }
+
+  // ---- sending -----------------------------------------------------------------------------------------------------------
+
+  #hello(uptimeMs: number): Frame<'hello'> {
+    const { name, auth, epoch, boot, firmware } = this.#options.identity
+    const lanes = this.#lanes.filter((lane) => lane.acked > 0).map(({ lane, acked }) => ({ lane, sequence: acked }))
+    return {
+      type: 'hello',
+      minVersion: PROTOCOL_VERSION,
+      maxVersion: PROTOCOL_VERSION,
+      name,
+      auth,
+      epoch,
+      lanes,
+      options: {
+        ...(boot === undefined ? {} : { boot }),
+        uptimeMs,
+        maxFrameBytes: this.#options.maxFrameBytes,
+        ...(firmware === undefined ? {} : { firmware }),
+      },
+    }
+  }
+
+  #takeReading(nowUs: number): Uint8Array | null {
+    for (const queue of this.#lanes) {
+      if (queue.holdUntilUs > nowUs) continue
+      const entry = queue.takeNext(
+        (sizeBytes, count) => this.#fitsFlight(sizeBytes) && this.#fitsWindow(queue, sizeBytes, count),
+      )
+      if (entry !== null) return entry.frameBytes ?? skipFrame(queue.lane, entry)
+    }
+    return null
+  }
+
+  #fitsWindow(queue: LaneQueue, sizeBytes: number, count: number): boolean {
+    const isAlarm = queue.lane === LANES.alarm
+    const window = isAlarm ? this.#windows.alarm : this.#windows.shared
+    const lanes = this.#lanes.filter(({ lane }) => (lane === LANES.alarm) === isAlarm)
+    const bytes = lanes.reduce((sum, lane) => sum + lane.unackedBytes, 0)
+    const readings = lanes.reduce((sum, lane) => sum + lane.unackedReadings, 0)
+    return bytes + sizeBytes <= window.bytes && readings + count <= window.readings
+  }
+
+  /** Before `welcome` the edge keeps no more than one small flight of us. */
+  #fitsFlight(sizeBytes: number): boolean {
+    return this.#isWelcome || this.#flightBytes + sizeBytes <= FIRST_FLIGHT_BYTES
+  }
+
+  #aliasOf(alias: number): Alias {
+    const declared = this.#aliases[alias]
+    if (declared === undefined) throw new EdgeError('EDGE_READING_INVALID', `alias ${alias} was not declared`)
+    return declared
+  }
+
+  #queueOf(alias: number): LaneQueue {
+    const queue = this.#lanes[this.#aliasOf(alias).lane]
+    if (queue === undefined)
+      throw new EdgeError('EDGE_READING_INVALID', `alias ${alias} names a lane above ${LANE_COUNT - 1}`)
+    return queue
+  }
+}
+
+function windowsOf(limits: EdgeLimits) {
+  return { alarm: { ...ALARM_WINDOW }, shared: { bytes: limits.windowBytes, readings: limits.windowReadings } } as {
+    alarm: { bytes: number; readings: number }
+    shared: { bytes: number; readings: number }
+  }
+}
+
+function skipFrame(lane: number, entry: LaneEntry): Uint8Array {
+  return encodeFrame({ type: 'skip', lane, first: entry.first, count: entry.count, why: entry.why })
+}
+
+function firstFree(taken: ReadonlyMap<number, unknown>, limit: number): number {
+  for (let number = 0; number < limit; number++) if (!taken.has(number)) return number
+  throw new EdgeError('EDGE_LIMIT_REACHED', `subscriptions: expected at most ${limit}`)
+}
+
+/** @returns null for a normal end. */
+function errorOfCode(code: number, text: string): EdgeError | null {
+  const traits = traitsOfCode(code)
+  if (traits?.edgeError === null) return null
+  const meaning = traits?.meaning ?? `code ${code} of a later version`
+  const details = { edgeCode: code }
+  return new EdgeError(traits?.edgeError ?? 'EDGE_INTERNAL', text === '' ? meaning : `${meaning}: ${text}`, { details })
+}

@@ -1,0 +1,153 @@
+/**
+ * Readings of one lane that the edge has not disposed of: numbered once, encoded once, sent again byte for byte. Pure.
+ *
+ * Sequences start at 1 and have no gaps: what is given up to make room leaves a `skip` in its place. Entries before
+ * `sent` are on their way; a resume or a refusal with a pause moves it back.
+ */
+export interface LaneEntry {
+  readonly first: number
+  readonly count: number
+  /** The frame as it goes on the wire; a skip is encoded when it is sent. */
+  readonly frameBytes: Uint8Array | null
+  /** Set for a skip: 0 overflow, 3 lost by the edge. */
+  readonly why: number
+}
+
+export interface LaneBounds {
+  readonly maxReadings: number
+  readonly maxBytes: number
+}
+
+const SKIP_BYTES = 16
+
+export class LaneQueue {
+  readonly lane: number
+  readonly #bounds: LaneBounds
+  readonly #entries: LaneEntry[] = []
+  #sentCount = 0
+  #next = 1
+  #acked = 0
+  #readings = 0
+  #bytes = 0
+  #unackedBytes = 0
+  #unackedReadings = 0
+  /** After a refusal with a pause nothing of the lane is sent before this. */
+  holdUntilUs = 0
+
+  constructor(lane: number, bounds: LaneBounds) {
+    this.lane = lane
+    this.#bounds = bounds
+  }
+
+  /** Sequence of the next reading. */
+  get nextSequence(): number {
+    return this.#next
+  }
+
+  get acked(): number {
+    return this.#acked
+  }
+
+  get queuedReadings(): number {
+    return this.#readings
+  }
+
+  get queuedBytes(): number {
+    return this.#bytes
+  }
+
+  get unackedBytes(): number {
+    return this.#unackedBytes
+  }
+
+  get unackedReadings(): number {
+    return this.#unackedReadings
+  }
+
+  hasRoomFor(count: number, sizeBytes: number): boolean {
+    return this.#readings + count <= this.#bounds.maxReadings && this.#bytes + sizeBytes <= this.#bounds.maxBytes
+  }
+
+  add(count: number, frameBytes: Uint8Array): void {
+    this.#entries.push({ first: this.#next, count, frameBytes, why: 0 })
+    this.#next += count
+    this.#readings += count
+    this.#bytes += frameBytes.length
+  }
+
+  /**
+   * Gives up the oldest entry that is not on its way, for newer ones.
+   *
+   * @returns its range, or null when everything is on its way.
+   */
+  dropOldestUnsent(): { first: number; count: number } | null {
+    const index = this.#entries.findIndex((entry, at) => at >= this.#sentCount && entry.frameBytes !== null)
+    const entry = this.#entries[index]
+    if (entry === undefined) return null
+    this.#readings -= entry.count
+    this.#bytes -= sizeOf(entry)
+    const before = this.#entries[index - 1]
+    const joins = before !== undefined && before.frameBytes === null && index - 1 >= this.#sentCount
+    if (joins) this.#entries.splice(index - 1, 2, { ...before, count: before.count + entry.count })
+    else this.#entries.splice(index, 1, { first: entry.first, count: entry.count, frameBytes: null, why: 0 })
+    return { first: entry.first, count: entry.count }
+  }
+
+  /** @returns the next entry to send, which then counts as sent; null when all are on their way. */
+  takeNext(fits: (sizeBytes: number, count: number) => boolean): LaneEntry | null {
+    const entry = this.#entries[this.#sentCount]
+    if (entry === undefined || !fits(sizeOf(entry), entry.count)) return null
+    this.#sentCount += 1
+    this.#unackedBytes += sizeOf(entry)
+    this.#unackedReadings += entry.count
+    return entry
+  }
+
+  /** Everything up to and including `upTo` is disposed of. */
+  ackedUpTo(upTo: number): void {
+    while (this.#entries.length > 0) {
+      const entry = this.#entries[0]
+      if (entry === undefined || entry.first + entry.count - 1 > upTo) break
+      this.#entries.shift()
+      if (entry.frameBytes !== null) {
+        this.#readings -= entry.count
+        this.#bytes -= sizeOf(entry)
+      }
+      if (this.#sentCount > 0) {
+        this.#sentCount -= 1
+        this.#unackedBytes -= sizeOf(entry)
+        this.#unackedReadings -= entry.count
+      }
+    }
+    this.#acked = Math.max(this.#acked, upTo)
+    this.#next = Math.max(this.#next, upTo + 1)
+  }
+
+  /** Sends again from the entry that holds `sequence` on. */
+  rewindTo(sequence: number): void {
+    while (this.#sentCount > 0) {
+      const entry = this.#entries[this.#sentCount - 1]
+      if (entry === undefined || entry.first + entry.count - 1 < sequence) break
+      this.#sentCount -= 1
+      this.#unackedBytes -= sizeOf(entry)
+      this.#unackedReadings -= entry.count
+    }
+  }
+
+  /** The edge holds up to `have`; on a new session everything after it is sent again. */
+  resume(have: number): void {
+    this.rewindTo(0)
+    if (have < this.#acked) {
+      // Acknowledged once, lost by the edge, and no longer held here: the edge is told, so that it counts the loss.
+      const entry = { first: have + 1, count: this.#acked - have, frameBytes: null, why: 3 }
+      this.#acked = have
+      this.#entries.unshift(entry)
+    } else {
+      this.ackedUpTo(have)
+    }
+  }
+}
+
+function sizeOf(entry: LaneEntry): number {
+  return entry.frameBytes?.length ?? SKIP_BYTES
+}

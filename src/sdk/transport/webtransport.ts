@@ -1,0 +1,231 @@
+/**
+ * WebTransport: QUIC over UDP, and HTTP/2 over TCP on the same port number where UDP is blocked. A dial tries QUIC first
+ * and falls back within three seconds; the caller sees which it got, and may look for a way back with `probeQuic`.
+ *
+ * One session carries one bidirectional stream here: the protocols above it put everything on it.
+ */
+import { EdgeError, toEdgeError } from '../../errors.ts'
+import { ByteStream, loadWebTransport, type PackageClientSession } from '../../quinn-transport/index.ts'
+import type { Dial, Transport, TransportEvents } from './transport.ts'
+
+export interface WebTransportOptions {
+  readonly host: string
+  readonly port: number
+  /** `/iggy` or `/edge`. */
+  readonly path: string
+  /** SHA-256 of the server's certificate, hex; '' = the system's authorities decide. */
+  readonly certificateHash: string
+  readonly connectTimeoutMs: number
+  /** Which carriers may be used. */
+  readonly carrier: 'any' | 'quic' | 'http2'
+}
+
+export interface WebTransportSession extends Transport {
+  readonly carrier: 'quic' | 'http2'
+  /** 0 where there are none. */
+  readonly maxDatagramBytes: number
+  /** Fire and forget; false when it was dropped here. */
+  sendDatagram(bytes: Uint8Array): boolean
+}
+
+/** UDP that is blocked loses packets in silence: after this the TCP carrier is tried. */
+const QUIC_PATIENCE_MS = 2500
+/** Datagrams that wait for the socket; beyond it they are dropped, as they are anyway on a full link. */
+const MAX_QUEUED_DATAGRAMS = 64
+
+/** @throws {EdgeError} EDGE_UPSTREAM_UNREACHABLE, EDGE_UPSTREAM_TIMEOUT. */
+export async function dialWebTransport(
+  options: WebTransportOptions,
+  events: TransportEvents,
+  signal: AbortSignal,
+): Promise<WebTransportSession> {
+  if (options.carrier === 'http2') return openSession(options, 'http2', options.connectTimeoutMs, events, signal)
+  const patienceMs = options.carrier === 'quic' ? options.connectTimeoutMs : QUIC_PATIENCE_MS
+  try {
+    return await openSession(options, 'quic', patienceMs, events, signal)
+  } catch (error) {
+    if (options.carrier === 'quic' || signal.aborted) throw error
+    return await openSession(options, 'http2', options.connectTimeoutMs, events, signal)
+  }
+}
+
+/** The binary protocol's view of it: one byte stream. */
+export function webTransportDial(options: WebTransportOptions): Dial {
+  return (events, signal) => dialWebTransport(options, events, signal)
+}
+
+/** @returns whether QUIC gets through now: for a session on HTTP/2 that would rather leave it. */
+export async function probeQuic(options: WebTransportOptions, signal: AbortSignal): Promise<boolean> {
+  const silent: TransportEvents = { data() {}, drained() {}, closed() {} }
+  try {
+    const session = await openSession(options, 'quic', QUIC_PATIENCE_MS, silent, signal)
+    session.abort()
+    return true
+  } catch {
+    return false
+  }
+}
+
+async function openSession(
+  options: WebTransportOptions,
+  carrier: 'quic' | 'http2',
+  timeoutMs: number,
+  events: TransportEvents,
+  signal: AbortSignal,
+): Promise<WebTransportSession> {
+  const { WebTransport } = await loadWebTransport()
+  const host = options.host.includes(':') ? `[${options.host}]` : options.host
+  const url = `https://${host}:${options.port}${options.path}`
+  const hash = options.certificateHash
+  const session = new WebTransport(url, {
+    ...(hash === '' ? {} : { serverCertificateHashes: [{ algorithm: 'sha-256', value: Uint8Array.fromHex(hash) }] }),
+    ...(carrier === 'quic' ? { requireUnreliable: true } : { forceReliable: true }),
+    quicConnectTimeout: timeoutMs,
+    webTransportConnectTimeout: timeoutMs,
+  })
+  // Both are told to whoever waits below; unheard they would end the process.
+  session.ready.catch(() => {})
+  session.closed.catch(() => {})
+  try {
+    await withLimit(session.ready, timeoutMs, signal, url)
+    const stream = await withLimit(session.createBidirectionalStream(), timeoutMs, signal, url)
+    return new SessionTransport(session, stream, carrier, url, events)
+  } catch (cause) {
+    closeQuietly(session, 0)
+    throw dialError(cause, url, carrier)
+  }
+}
+
+async function withLimit<T>(work: Promise<T>, timeoutMs: number, signal: AbortSignal, url: string): Promise<T> {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
+  const { promise, reject } = Promise.withResolvers<never>()
+  const abort = (): void => {
+    reject(new EdgeError('EDGE_UPSTREAM_TIMEOUT', `no session with ${url} within ${timeoutMs} ms`))
+  }
+  if (limit.aborted) abort()
+  limit.addEventListener('abort', abort, { once: true })
+  try {
+    return await Promise.race([work, promise])
+  } finally {
+    limit.removeEventListener('abort', abort)
+    work.catch(() => {}) // told once, above
+  }
+}
+
+function dialError(cause: unknown, url: string, carrier: string): EdgeError {
+  if (cause instanceof EdgeError) return cause
+  const text = toEdgeError(cause).message
+  return new EdgeError('EDGE_UPSTREAM_UNREACHABLE', `${url} over ${carrier}: ${text}`, {
+    cause,
+    details: { reason: 'route' },
+  })
+}
+
+function closeQuietly(session: PackageClientSession, closeCode: number): void {
+  try {
+    session.close({ closeCode, reason: '' })
+  } catch {
+    // Closed already.
+  }
+}
+
+class SessionTransport implements WebTransportSession {
+  readonly peer: string
+  readonly carrier: 'quic' | 'http2'
+  readonly maxDatagramBytes: number
+  readonly #session: PackageClientSession
+  readonly #stream: ByteStream
+  readonly #events: TransportEvents
+  readonly #datagrams: WritableStreamDefaultWriter<Uint8Array> | null
+  #queuedDatagrams = 0
+  #isPaused = false
+  #isClosed = false
+
+  constructor(
+    session: PackageClientSession,
+    stream: Awaited<ReturnType<PackageClientSession['createBidirectionalStream']>>,
+    carrier: 'quic' | 'http2',
+    url: string,
+    events: TransportEvents,
+  ) {
+    this.#session = session
+    this.#events = events
+    this.carrier = carrier
+    this.peer = url
+    this.maxDatagramBytes = carrier === 'quic' ? session.datagrams.maxDatagramSize : 0
+    this.#datagrams = carrier === 'quic' ? this.#openDatagrams() : null
+    this.#stream = new ByteStream(
+      stream,
+      { received: () => !this.#isPaused },
+      {
+        data: (bytesView) => events.data(bytesView),
+        ended: () => this.#close(null),
+        drained: () => events.drained(),
+        closed: (error) => this.#close(error),
+      },
+    )
+    this.#stream.start()
+    void this.#watch()
+  }
+
+  write(bytes: Uint8Array): boolean {
+    return this.#stream.write(bytes)
+  }
+
+  pause(): void {
+    this.#isPaused = true
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#stream.resume()
+  }
+
+  sendDatagram(bytes: Uint8Array): boolean {
+    const writer = this.#datagrams
+    const fits = bytes.byteLength <= this.maxDatagramBytes && this.#queuedDatagrams < MAX_QUEUED_DATAGRAMS
+    if (writer === null || !fits || this.#isClosed) return false
+    this.#queuedDatagrams += 1
+    writer.write(bytes).then(
+      () => {
+        this.#queuedDatagrams -= 1
+      },
+      () => {}, // the session's end is told by `closed`
+    )
+    return true
+  }
+
+  end(): void {
+    this.#stream.end()
+  }
+
+  abort(): void {
+    closeQuietly(this.#session, 0)
+    void this.#stream.reset(0)
+    this.#close(null)
+  }
+
+  #openDatagrams(): WritableStreamDefaultWriter<Uint8Array> {
+    const writer = this.#session.datagrams.createWritable().getWriter() as WritableStreamDefaultWriter<Uint8Array>
+    writer.closed.catch(() => {})
+    writer.ready.catch(() => {})
+    return writer
+  }
+
+  async #watch(): Promise<void> {
+    try {
+      await this.#session.closed
+      this.#close(null)
+    } catch (cause) {
+      const text = toEdgeError(cause).message
+      this.#close(new EdgeError('EDGE_CONNECTION_LOST', `${this.peer}: ${text}`, { cause }))
+    }
+  }
+
+  #close(error: EdgeError | null): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    closeQuietly(this.#session, 0)
+    this.#events.closed(error)
+  }
+}
