@@ -8,6 +8,7 @@ import {
   type HealthMonitor,
   type MetricSources,
   type OverviewSources,
+  type ReadingView,
   type VisibleTopic,
   viewHealth,
   viewOverview,
@@ -113,18 +114,19 @@ interface NewestMessage {
   readonly offset: bigint
   readonly timestamp_us: bigint
   readonly size_bytes: number
-  readonly reading: ReturnType<typeof viewReading>
+  readonly reading: Omit<ReadingView, 'isCut'> & { readonly is_cut: boolean }
 }
 
 function viewBatch(partitionId: number, batch: StoredBatch): NewestMessage[] {
   const messages: NewestMessage[] = []
   eachRecord(batch, ({ offset, payloadView }) => {
+    const { format, text, isCut, readings } = viewReading(payloadView)
     messages.push({
       partition_id: partitionId,
       offset,
       timestamp_us: batch.appendTimeUs,
       size_bytes: payloadView.length,
-      reading: viewReading(payloadView),
+      reading: { format, text, is_cut: isCut, ...(readings === undefined ? {} : { readings }) },
     })
   })
   return messages
