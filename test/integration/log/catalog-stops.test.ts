@@ -68,7 +68,8 @@ function stopping(inner: FileSystem, left: { calls: number }): FileSystem {
 
 const CHANGES: Record<string, (catalog: StoreCatalog) => Promise<unknown>> = {
   createStream: (catalog) => catalog.createStream('new'),
-  createTopic: (catalog) => catalog.createTopic(0, { name: 'new', partitionCount: 70, options: OPTIONS }),
+  // A restart skips to the key floor, so this one has to raise it.
+  createTopic: (catalog) => catalog.createTopic(0, { name: 'new', partitionCount: 2, options: OPTIONS }),
   renameStream: (catalog) => catalog.renameStream(0, 'renamed'),
   updateTopic: (catalog) =>
     catalog.updateTopic(0, 0, { name: 'renamed', options: { ...OPTIONS, messageExpiryUs: 9n } }),
