@@ -139,7 +139,10 @@ export interface Partition {
   onAppended(callback: () => void): () => void
   /** Drops all messages, keeps the numbering: `logStartOffset = nextOffset`. Durable when it resolves. */
   purge(): Promise<void>
-  /** Drops at most `count` oldest sealed segments, none past `barrierOffset`. @returns how many were dropped. */
+  /**
+   * Drops at most `count` oldest sealed segments, none whose last offset is above `barrierOffset`: the lowest offset that
+   * somebody has stored, null for no barrier. @returns how many were dropped.
+   */
   deleteSegments(count: number, barrierOffset: bigint | null): Promise<number>
 }
 

@@ -398,7 +398,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     return this.maintenance.exclusive(async () => {
       const sealed = partition.segments.filter((segment, at) => segment.isClosed || at < partition.segments.length - 1)
       const chosen = sealed.slice(0, count)
-      const passing = chosen.findIndex((segment) => barrierOffset !== null && segment.endOffset > barrierOffset)
+      const passing = chosen.findIndex((segment) => barrierOffset !== null && segment.endOffset - 1n > barrierOffset)
       const dropped = passing < 0 ? chosen : chosen.slice(0, passing)
       const last = dropped.at(-1)
       if (last !== undefined) await this.#dropBelow(partition, last.endOffset)
