@@ -8,6 +8,9 @@ import { Subscription } from './subscription.ts'
 
 /** What a `message` frame takes beside its body: head, five elements, options. */
 const MESSAGE_FRAME_OVERHEAD_BYTES = 64
+/** However much a device asks for: four subscriptions together stay below what may wait to be written to a stream. */
+const MAX_WINDOW_BYTES = 32 * 1024
+const MAX_WINDOW_MESSAGES = 256
 
 export interface DownlinkOptions {
   readonly deviceName: string
@@ -40,8 +43,8 @@ export class Downlink {
     const subscription = new Subscription({
       id,
       stream,
-      windowBytes: frame.window.bytes,
-      windowMessages: frame.window.messages,
+      windowBytes: Math.min(frame.window.bytes, MAX_WINDOW_BYTES),
+      windowMessages: Math.min(frame.window.messages, MAX_WINDOW_MESSAGES),
       deviceName: isForAll ? undefined : this.#options.deviceName,
       maxMessages: options?.maxMessages,
     })

@@ -1,0 +1,187 @@
+/**
+ * All device sessions of the edge: who is connected, takeover by a newer session of the same device, what strangers may
+ * hold, shared bounds, the one timer.
+ */
+import { type Clock, systemClock } from '../../clock.ts'
+import { EdgeError, toEdgeError } from '../../errors.ts'
+import { type Logger, silentLogger } from '../../logger.ts'
+import type { PathHandler, QuicSession } from '../../quic-edge/index.ts'
+import { type Auth, DEFAULT_LIMITS, EDGE_CODES, type EdgeLimits } from '../../sdk/wire/edge/index.ts'
+import type { LossReason, Moment } from './core/exchange.ts'
+import { TakeoverGuard } from './core/takeover.ts'
+import { DEVICE_DEFAULTS } from './defaults.ts'
+import { type ConnectionHost, DeviceConnection } from './device-connection.ts'
+import type { DeviceBroker, DeviceGrant } from './ports.ts'
+
+export interface DeviceHubOptions {
+  readonly broker: DeviceBroker
+  readonly limits?: EdgeLimits
+  readonly clock?: Clock
+  readonly logger?: Logger
+}
+
+export interface DeviceHub {
+  /** Serves path `/edge` of `startQuicEdge`. */
+  readonly pathHandler: PathHandler
+  /** Names of the devices that are connected now. */
+  deviceNames(): readonly string[]
+  /** Readings that were lost, by reason, since the start. */
+  lostCounts(): ReadonlyMap<LossReason, number>
+  /** Says `bye` to all devices, acknowledges what is under way, then ends their sessions; bounded by the drain timeout. */
+  close(): Promise<void>
+}
+
+export function startDeviceHub(options: DeviceHubOptions): DeviceHub {
+  const hub = new Hub(options)
+  return {
+    pathHandler: { opened: (session) => hub.opened(session) },
+    deviceNames: () => hub.deviceNames(),
+    lostCounts: () => hub.lostCounts,
+    close: () => hub.close(),
+  }
+}
+
+class Hub implements ConnectionHost {
+  readonly broker: DeviceBroker
+  readonly limits: EdgeLimits
+  readonly lostCounts = new Map<LossReason, number>()
+  readonly #clock: Clock
+  readonly #logger: Logger
+  readonly #connections = new Set<DeviceConnection>()
+  readonly #byName = new Map<string, DeviceConnection>()
+  readonly #takeovers = new TakeoverGuard()
+  readonly #timer: NodeJS.Timeout
+  readonly #onEmpty: (() => void)[] = []
+  #areWindowsCut = false
+  #isStopping = false
+
+  constructor(options: DeviceHubOptions) {
+    this.broker = options.broker
+    this.limits = options.limits ?? DEFAULT_LIMITS
+    this.#clock = options.clock ?? systemClock
+    this.#logger = options.logger ?? silentLogger
+    this.#timer = setInterval(() => this.#tick(), DEVICE_DEFAULTS.tickIntervalMs)
+    this.#timer.unref()
+  }
+
+  deviceNames(): readonly string[] {
+    return [...this.#byName.keys()]
+  }
+
+  opened(session: QuicSession): DeviceConnection | null {
+    if (this.#isStopping || !this.#hasRoomFor(session)) return null
+    const connection = new DeviceConnection(session, this)
+    this.#connections.add(connection)
+    return connection
+  }
+
+  async close(): Promise<void> {
+    this.#isStopping = true
+    const { code } = EDGE_CODES.shuttingDown
+    for (const connection of [...this.#connections]) connection.end(code, spread(DEVICE_DEFAULTS.stopRetryMs), true)
+    if (this.#connections.size > 0) await new Promise<void>((resolve) => this.#onEmpty.push(resolve))
+    clearInterval(this.#timer)
+  }
+
+  // ---- what connections ask
+
+  moment(): Moment {
+    const { wallUs, isTrusted, accuracyMs } = this.broker.time()
+    return { monotonicMs: this.#clock.monotonicUs() / 1000, wallUs, isWallTrusted: isTrusted, accuracyMs }
+  }
+
+  async admit(connection: DeviceConnection, name: string, auth: Auth, epoch: number): Promise<DeviceGrant> {
+    const startedMs = this.#nowMs()
+    try {
+      const grant = await this.broker.authenticate(name, auth)
+      await this.#takeOver(connection, name, epoch)
+      return grant
+    } catch (error) {
+      // All refusals look alike and take the same time; what only a device with a good credential gets is told at once.
+      if (toEdgeError(error).code !== 'EDGE_NAME_IN_USE') await this.#wait(startedMs + DEVICE_DEFAULTS.refusalDelayMs)
+      throw error
+    }
+  }
+
+  lost(connection: DeviceConnection, loss: { reason: LossReason; lane: number; first: number; count: number }): void {
+    const { reason, lane, first, count } = loss
+    this.lostCounts.set(reason, (this.lostCounts.get(reason) ?? 0) + count)
+    if (reason === 'datagram-dropped') return
+    this.#logger.warn('device.readings.lost', {
+      device: connection.deviceName,
+      reason,
+      lane,
+      first_sequence: first,
+      message_count: count,
+    })
+  }
+
+  closed(connection: DeviceConnection, code: number, reason: string): void {
+    this.#connections.delete(connection)
+    const name = connection.deviceName
+    if (name !== undefined && this.#byName.get(name) === connection) this.#byName.delete(name)
+    this.#logger.info('device.session.closed', { device: name, code, reason })
+    if (this.#connections.size === 0) for (const resolve of this.#onEmpty.splice(0)) resolve()
+  }
+
+  /** The older session ends and its writes settle first: only then is what the log holds the whole truth. */
+  async #takeOver(connection: DeviceConnection, name: string, epoch: number): Promise<void> {
+    const older = this.#byName.get(name)
+    if (older !== undefined && !this.#takeovers.mayTakeOver(name, epoch, this.#nowMs())) {
+      this.#logger.warn('device.name.contested', { device: name, peer: connection.session.peer })
+      throw new EdgeError('EDGE_NAME_IN_USE', `device ${name}: two devices seem to bear this name`)
+    }
+    // Taken at once, so that a third session finds this one.
+    this.#byName.set(name, connection)
+    connection.deviceName = name
+    if (older === undefined) return
+    older.end(EDGE_CODES.takenOver.code, EDGE_CODES.takenOver.retryMs, false)
+    await Promise.race([older.whenSettled(), this.#wait(this.#nowMs() + DEVICE_DEFAULTS.takeoverTimeoutMs)])
+  }
+
+  #hasRoomFor(session: QuicSession): boolean {
+    const unknown = [...this.#connections].filter((one) => !one.isKnown)
+    if (unknown.length >= DEVICE_DEFAULTS.maxUnknownSessions) return false
+    const host = hostOf(session.peer)
+    const ofSamePeer = unknown.filter((one) => host !== undefined && hostOf(one.session.peer) === host)
+    return ofSamePeer.length < DEVICE_DEFAULTS.maxUnknownSessionsPerPeer
+  }
+
+  #tick(): void {
+    for (const connection of [...this.#connections]) connection.tick()
+    this.#balanceWindows()
+  }
+
+  /** When all sessions together hold too much, the heaviest are told to hold less, until half of it is free again. */
+  #balanceWindows(): void {
+    const total = [...this.#connections].reduce((sum, one) => sum + one.unackedBytes, 0)
+    const { maxUnackedBytes, cutWindowBytes, cutWindowReadings } = DEVICE_DEFAULTS
+    if (total > maxUnackedBytes) {
+      this.#areWindowsCut = true
+      const heavy = [...this.#connections].filter((one) => one.unackedBytes > cutWindowBytes)
+      for (const connection of heavy) connection.setWindow(cutWindowBytes, cutWindowReadings)
+    } else if (this.#areWindowsCut && total < maxUnackedBytes / 2) {
+      this.#areWindowsCut = false
+      const { windowBytes, windowReadings } = this.limits
+      for (const connection of this.#connections) connection.setWindow(windowBytes, windowReadings)
+    }
+  }
+
+  #nowMs(): number {
+    return this.#clock.monotonicUs() / 1000
+  }
+
+  async #wait(untilMs: number): Promise<void> {
+    const leftMs = untilMs - this.#nowMs()
+    if (leftMs > 0) await new Promise<void>((resolve) => setTimeout(resolve, leftMs).unref())
+  }
+}
+
+/** Half to one and a half times: devices must not all come back at once. */
+function spread(ms: number): number {
+  return Math.round(ms * (0.5 + Math.random()))
+}
+
+function hostOf(peer: string | undefined): string | undefined {
+  return peer?.slice(0, peer.lastIndexOf(':'))
+}

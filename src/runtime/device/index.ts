@@ -1,0 +1,13 @@
+/** The device protocol at the edge: serves path `/edge`. */
+export type { LossReason } from './core/exchange.ts'
+export { DEVICE_DEFAULTS } from './defaults.ts'
+export { type DeviceHub, type DeviceHubOptions, startDeviceHub } from './device-hub.ts'
+export type {
+  DeviceBroker,
+  DeviceGrant,
+  DeviceRead,
+  DeviceSource,
+  DeviceTarget,
+  DownMessage,
+  EdgeTime,
+} from './ports.ts'
