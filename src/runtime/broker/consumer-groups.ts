@@ -148,7 +148,7 @@ export class ConsumerGroup {
     if (slot === undefined || slot.inFlight === null) return
     if (offset !== null && offset < slot.inFlight) return
     slot.inFlight = null
-    this.handOver(partitionId)
+    if (this.handOver(partitionId)) this.generationNumber++
   }
 
   /** Moves promised partitions whose owner did not commit in time. @returns whether one moved. */
@@ -160,6 +160,7 @@ export class ConsumerGroup {
       this.handOver(partitionId)
       hasMoved = true
     }
+    if (hasMoved) this.generationNumber++
     return hasMoved
   }
 
@@ -222,15 +223,16 @@ export class ConsumerGroup {
     if (slot.inFlight === null) this.handOver(partitionId)
   }
 
-  private handOver(partitionId: number): void {
+  /** @returns whether the partition was promised, and has moved now. */
+  private handOver(partitionId: number): boolean {
     const slot = this.slots[partitionId]
-    if (slot === undefined || slot.heir === null) return
+    if (slot === undefined || slot.heir === null) return false
     if (slot.owner !== null) remove(slot.owner.owned, partitionId)
     remove(slot.heir.promised, partitionId)
     slot.heir.owned.push(partitionId)
     slot.owner = slot.heir
     slot.heir = null
-    this.generationNumber++
+    return true
   }
 }
 

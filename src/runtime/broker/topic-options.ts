@@ -33,7 +33,9 @@ export function parseTopicOptions(asked: Options, purpose: 'create' | 'update'):
   const meaning: Meaning = {}
   for (const option of asked) {
     const canonical = canonicalOption(option, purpose)
-    if (canonical !== null) given.set(option.key, { kind: canonical.kind, valueBytes: canonical.valueBytes })
+    // 0 = as configured: left out of a new topic, but shown as given where it took the place of a value.
+    const kept = canonical ?? (purpose === 'update' ? optionOf(option.key, 'uint64', 0n) : null)
+    if (kept !== null) given.set(option.key, { kind: kept.kind, valueBytes: kept.valueBytes })
     else if (option.key === 'message_expiry') meaning.messageExpiryUs = null
     else if (option.key === 'max_topic_size') meaning.maxSizeBytes = null
   }
@@ -182,8 +184,8 @@ function iggyValueOf(key: string, options: TopicOptions, defaults: TopicDefaults
     case 'segment_size':
       return BigInt(options.segmentSizeBytes ?? defaults.segmentSizeBytes)
     case 'durability':
-      // Iggy's words for our promises: its `persisted` acks after the sync too.
-      return options.durability === 'durable' ? 'persisted' : 'replicated'
+      // Iggy's words: `persisted` acks after the sync, `replicated` stands for what the server is configured to.
+      return options.durability === 'durable' && defaults.durability !== 'durable' ? 'persisted' : 'replicated'
     case 'consumer_offset_durability':
       return 'replicated'
     case 'messages_required_to_save':
@@ -210,7 +212,7 @@ function givenScalar(given: ReadonlyMap<string, GivenOption>, key: string): Head
 }
 
 function boundOf(value: HeaderScalar | undefined): bigint | null {
-  return typeof value !== 'bigint' || value === UNLIMITED ? null : value
+  return typeof value !== 'bigint' || value === UNLIMITED || value === 0n ? null : value
 }
 
 function byKey(left: Option, right: Option): number {
