@@ -82,6 +82,7 @@ class Listener implements HttpListener {
       logger.error('http.listener.failed', { reason: cause.message })
     })
     this.countConnections()
+    this.closeWhenAnswered()
   }
 
   connectionCount = 0
@@ -97,6 +98,16 @@ class Listener implements HttpListener {
       this.onClosed()
     })
     return this.closing
+  }
+
+  /** While closing, a kept connection ends with the answer it waited for. */
+  private closeWhenAnswered(): void {
+    this.server.on('request', (_request, response) => {
+      response.once('close', () => {
+        // The connection counts as idle only after this event.
+        if (this.closing !== null) setImmediate(() => this.server.closeIdleConnections())
+      })
+    })
   }
 
   private countConnections(): void {

@@ -89,7 +89,7 @@ export function edgeRoutes(context: EdgeRouteContext): readonly Route[] {
           const viewed = polled instanceof Promise ? await polled.then(view) : view(polled)
           messages.push(...viewed)
         }
-        messages.sort((a, b) => (a.timestamp_us < b.timestamp_us ? 1 : a.timestamp_us > b.timestamp_us ? -1 : 0))
+        messages.sort(newestFirst)
         return exactJson({ messages: messages.slice(0, count) })
       },
     },
@@ -130,6 +130,12 @@ function viewBatch(partitionId: number, batch: StoredBatch): NewestMessage[] {
     })
   })
   return messages
+}
+
+/** Messages of one batch share their time. */
+function newestFirst(a: NewestMessage, b: NewestMessage): number {
+  if (a.timestamp_us !== b.timestamp_us) return a.timestamp_us < b.timestamp_us ? 1 : -1
+  return a.offset < b.offset ? 1 : -1
 }
 
 function readyReply(health: Pick<HealthMonitor, 'health'>): Reply {

@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startTestHttp, type TestHttp } from '../../support/http-server.ts'
+
+const basic = (username: string, password: string): string =>
+  `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+
+async function call(
+  server: TestHttp,
+  method: string,
+  path: string,
+  authorization?: string,
+  body?: object,
+  extra: Record<string, string> = {},
+) {
+  const headers: Record<string, string> = { 'content-type': 'application/json', ...extra }
+  if (authorization !== undefined) headers.authorization = authorization
+  const response = await fetch(server.url + path, {
+    method,
+    headers,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  const json = text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : undefined
+  return { status: response.status, json, id: json?.id as number | undefined }
+}
+
+async function logIn(server: TestHttp, username = 'iggy', password = 'iggy'): Promise<string> {
+  const { json } = await call(server, 'POST', '/users/login', undefined, { username, password })
+  return `Bearer ${json.access_token.token}`
+}
+
+test('every protected route asks who it is, and only then looks at anything else', async () => {
+  await using server = await startTestHttp()
+  const routes: readonly (readonly [string, string])[] = [
+    ['GET', '/streams'],
+    ['POST', '/streams'],
+    ['PUT', '/streams/absent'],
+    ['DELETE', '/streams/absent'],
+    ['GET', '/streams/absent/topics'],
+    ['POST', '/streams/absent/topics/absent/messages'],
+    ['GET', '/streams/absent/topics/absent/messages?count=abc'],
+    ['PUT', '/streams/absent/topics/absent/consumer-offsets'],
+    ['GET', '/streams/absent/topics/absent/consumer-groups'],
+    ['GET', '/users'],
+    ['PUT', '/users/0/password'],
+    ['GET', '/personal-access-tokens'],
+    ['DELETE', '/users/logout'],
+    ['GET', '/clients'],
+    ['GET', '/cluster/metadata'],
+    ['GET', '/options/topic'],
+    ['POST', '/snapshot'],
+    ['GET', '/edge/overview'],
+    ['GET', '/edge/topics/0/0/newest'],
+  ]
+  for (const [method, path] of routes) {
+    assert.equal((await call(server, method, path)).id, 77, `${method} ${path} without a token`)
+    for (const wrong of ['Bearer x', 'Bearer  x', 'Basic ***', `Basic ${btoa('no colon')}`]) {
+      const { status, id } = await call(server, method, path, wrong)
+      assert.deepEqual([status, id], [401, 40], `${method} ${path} with ${wrong}`)
+    }
+  }
+  // Each costs a password hash, so on one route only.
+  for (const wrong of [basic('iggy', 'wrong'), basic('nobody', 'iggy')])
+    assert.equal((await call(server, 'GET', '/streams', wrong)).id, 40)
+  for (const other of ['bearer x', 'Bearer', 'Digest x', 'x'])
+    assert.equal((await call(server, 'GET', '/streams', other)).id, 77)
+})
+
+test('tokens outlive a restart, refreshed ones leave the old one valid, logged out ones stay out', async () => {
+  const first = await startTestHttp()
+  const [kept, ended] = [await logIn(first), await logIn(first)]
+  const refreshed = await call(first, 'POST', '/users/refresh-token', undefined, { token: kept.slice(7) })
+  assert.equal(refreshed.status, 200)
+  assert.equal((await call(first, 'DELETE', '/users/logout', ended)).status, 204)
+  assert.equal((await call(first, 'GET', '/streams', ended)).id, 40)
+
+  await using second = await first.restart()
+  for (const token of [kept, `Bearer ${refreshed.json.access_token.token}`])
+    assert.equal((await call(second, 'GET', '/streams', token)).status, 200)
+  assert.equal((await call(second, 'GET', '/streams', ended)).status, 401)
+  assert.equal((await call(second, 'POST', '/users/refresh-token', undefined, { token: ended.slice(7) })).status, 401)
+})
+
+test("a token of another server, or of another secret, is nobody's", async () => {
+  await using one = await startTestHttp()
+  await using other = await startTestHttp()
+  assert.equal((await call(other, 'GET', '/streams', await logIn(one))).status, 401)
+})
+
+test('a configured secret signs, so that several servers may share tokens', async () => {
+  const settings = { 'http.jwt': { secret: 'shared by two' } }
+  await using one = await startTestHttp({ settings })
+  await using other = await startTestHttp({ settings })
+  assert.equal((await call(other, 'GET', '/streams', await logIn(one))).status, 200)
+})
+
+test('a raw personal access token is a Bearer, until it is deleted', async () => {
+  await using server = await startTestHttp()
+  const token = await logIn(server)
+  const { json } = await call(server, 'POST', '/personal-access-tokens', token, { name: 'edge', expiry: 0 })
+  const raw = `Bearer ${json.token}`
+  assert.equal((await call(server, 'GET', '/streams', raw)).status, 200)
+  assert.equal((await call(server, 'DELETE', '/personal-access-tokens/edge', raw)).status, 204)
+  assert.equal((await call(server, 'GET', '/streams', raw)).id, 40)
+})
+
+test('a changed password ends what was remembered of the old one', async () => {
+  await using server = await startTestHttp()
+  assert.equal((await call(server, 'GET', '/streams', basic('iggy', 'iggy'))).status, 200)
+  const change = { current_password: 'iggy', new_password: 'another' }
+  assert.equal((await call(server, 'PUT', '/users/iggy/password', basic('iggy', 'iggy'), change)).status, 204)
+  assert.equal((await call(server, 'GET', '/streams', basic('iggy', 'iggy'))).status, 401)
+  assert.equal((await call(server, 'GET', '/streams', basic('iggy', 'another'))).status, 200)
+})
+
+test('Basic can be turned off', async () => {
+  await using server = await startTestHttp({ settings: { http: { basic_authentication: false } } })
+  assert.equal((await call(server, 'GET', '/streams', basic('iggy', 'iggy'))).id, 77)
+})
+
+test('open reads are for this machine alone: not through a proxy, not for a page of another origin, not when turned off', async () => {
+  await using open = await startTestHttp()
+  await using closed = await startTestHttp({ settings: { http: { open_reads_on_loopback: false } } })
+  for (const path of ['/stats', '/metrics']) {
+    assert.equal((await call(open, 'GET', path)).status, 200)
+    for (const header of ['x-forwarded-for', 'forwarded', 'origin'])
+      assert.equal((await call(open, 'GET', path, undefined, undefined, { [header]: 'http://other.example' })).id, 77)
+    assert.equal((await call(open, 'GET', path, 'Bearer x')).id, 40)
+    assert.equal((await call(closed, 'GET', path)).id, 77)
+    assert.equal((await call(closed, 'GET', path, await logIn(closed))).status, 200)
+  }
+  assert.deepEqual((await call(closed, 'GET', '/health')).json, { status: 'ready' })
+  assert.deepEqual((await call(open, 'GET', '/health')).json, { status: 'ready', checks: [] })
+})
+
+test('rights hold on every route: a user without any sees itself and its tokens only', async () => {
+  await using server = await startTestHttp()
+  const root = await logIn(server)
+  await call(server, 'POST', '/streams', root, { name: 's' })
+  await call(server, 'POST', '/streams/s/topics', root, { name: 't', partitions_count: 1 })
+  await call(server, 'POST', '/users', root, { username: 'alice', password: 'secret', status: 'active' })
+  const alice = await logIn(server, 'alice', 'secret')
+  const send = { partitioning: { kind: 'balanced', value: '' }, messages: [{ payload: 'YQ==' }] }
+  const refused: readonly (readonly [string, string, object?])[] = [
+    ['GET', '/streams'],
+    ['GET', '/streams/s'],
+    ['DELETE', '/streams/s/purge'],
+    ['GET', '/streams/s/topics'],
+    ['GET', '/streams/s/topics/t'],
+    ['POST', '/streams/s/topics', { name: 'x', partitions_count: 1 }],
+    ['DELETE', '/streams/s/topics/t/partitions?partitions_count=1'],
+    ['POST', '/streams/s/topics/t/messages', send],
+    ['GET', '/streams/s/topics/t/messages'],
+    ['GET', '/streams/s/topics/t/messages?consumer_group=new&strategy=next'],
+    ['GET', '/streams/s/topics/t/messages/flush/0/true'],
+    ['GET', '/streams/s/topics/t/consumer-offsets'],
+    ['PUT', '/streams/s/topics/t/consumer-offsets', { offset: 0 }],
+    ['GET', '/streams/s/topics/t/consumer-groups'],
+    ['GET', '/users'],
+    ['GET', '/users/0'],
+    ['DELETE', '/users/alice'],
+    ['PUT', '/users/alice/permissions', { permissions: null }],
+    ['GET', '/stats'],
+    ['GET', '/clients'],
+    ['POST', '/snapshot', { compression: 'Stored', snapshot_types: ['Test'] }],
+    ['GET', '/edge/overview'],
+    ['GET', '/edge/topics/s/t/newest'],
+  ]
+  for (const [method, path, body] of refused) {
+    const { status, id } = await call(server, method, path, alice, body)
+    assert.deepEqual([status, id], [403, 41], `${method} ${path}`)
+  }
+  for (const path of ['/users/me', '/users/alice', '/personal-access-tokens', '/cluster/metadata', '/options/topic'])
+    assert.equal((await call(server, 'GET', path, alice)).status, 200, path)
+})

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { findingAdvice } from '../../../../src/runtime/observe/finding-advice.ts'
+import { MAX_LISTED_TOPICS, type OverviewSources, viewOverview } from '../../../../src/runtime/observe/overview.ts'
+import { MemoryLog } from '../../../support/memory-log.ts'
+
+const OPTIONS = {
+  durability: 'durable',
+  overflow: 'drop-oldest',
+  messageExpiryUs: null,
+  maxSizeBytes: null,
+  segmentSizeBytes: null,
+  compression: 'none',
+  replicationFactor: 1,
+  dedupWindow: null,
+  retainLast: false,
+  given: new Map(),
+} as const
+
+const sourcesOf = (log: MemoryLog): OverviewSources => ({
+  version: '1.2.3',
+  startedAtUs: 1_000_000n,
+  catalog: log.catalog,
+  metadata: log.metadata,
+  logStats: () => log.stats(),
+  findings: () => log.findings(),
+  isWritable: () => log.isWritable,
+  listeners: () => [
+    { name: 'tcp', isEnabled: true, address: '127.0.0.1:8090' },
+    { name: 'quic', isEnabled: false, address: '' },
+  ],
+  sync: () => [],
+  health: () => ({ status: 'ready', checks: [] }),
+})
+
+test('nothing at all is an overview too', () => {
+  const overview = viewOverview(sourcesOf(new MemoryLog()), [], 5_000_000n)
+  assert.equal(overview.uptime_us, 4_000_000n)
+  assert.deepEqual(overview.listeners, [{ name: 'tcp', address: '127.0.0.1:8090' }])
+  assert.deepEqual([overview.topics, overview.sync, overview.findings], [[], [], []])
+})
+
+test('more topics than a page can show are counted', async () => {
+  const log = new MemoryLog()
+  const stream = await log.catalog.createStream('s')
+  const topic = await log.catalog.createTopic(stream.id, { name: 't', partitionCount: 1, options: OPTIONS })
+  const visible = Array.from({ length: MAX_LISTED_TOPICS + 3 }, () => ({ streamName: 's', topic }))
+  const overview = viewOverview(sourcesOf(log), visible, 2_000_000n)
+  assert.equal(overview.topics.length, MAX_LISTED_TOPICS)
+  assert.equal(overview.topics_not_listed, 3)
+  assert.equal(overview.totals.topics, MAX_LISTED_TOPICS + 3)
+})
+
+test('a topic that no route forwards has no lag, which is not a lag of zero', async () => {
+  const log = new MemoryLog()
+  const stream = await log.catalog.createStream('s')
+  const topic = await log.catalog.createTopic(stream.id, { name: 't', partitionCount: 1, options: OPTIONS })
+  const visible = [{ streamName: 's', topic }]
+  assert.equal(viewOverview(sourcesOf(log), visible, 2_000_000n).topics[0]?.sync_lag, null)
+  const [partition] = topic.partitions
+  assert.ok(partition)
+  log.metadata.setCursor('r', partition.key, { confirmedOffset: -1n, upstreamOffset: null })
+  assert.equal(viewOverview(sourcesOf(log), visible, 2_000_000n).topics[0]?.sync_lag, 0n)
+})
+
+test('every finding comes with what to do', () => {
+  for (const event of ['log.hole', 'log.sync.failed', 'log.metadata.rebuilt', 'something.new'])
+    for (const level of ['error', 'warn'] as const) assert.ok(findingAdvice({ event, level }).length > 20)
+})
