@@ -146,8 +146,8 @@ export const EVICTION_ERRORS: Readonly<Record<EvictionReason, number>> = {
   15: 4,
 }
 
-const NAMES: ReadonlyMap<number, keyof typeof CODE> = new Map(
-  Object.entries(CODE).map(([name, code]) => [code, name as keyof typeof CODE]),
+const NAMES: ReadonlyMap<number, string> = new Map(
+  Object.entries(CODE).map(([name, code]) => [code, name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)]),
 )
 const CLASSIC_ONLY: ReadonlySet<number> = new Set([CODE.loginUser, CODE.loginWithPersonalAccessToken])
 const VSR_ONLY: ReadonlySet<number> = new Set([
@@ -177,8 +177,7 @@ export function isCommandCode(dialect: Dialect, code: number): code is CommandCo
 
 /** @returns the command's name as Iggy spells it ("create_topic"), or "unknown_<code>". */
 export function commandName(code: number): string {
-  const name = NAMES.get(code)
-  return name === undefined ? `unknown_${code}` : name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+  return NAMES.get(code) ?? `unknown_${code}`
 }
 
 /** @returns the operation that carries a code, `nonReplicated` for all that have none of their own. */

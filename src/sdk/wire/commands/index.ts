@@ -82,6 +82,14 @@ export type ResponseBody<C extends CommandCode> = (typeof COMMANDS)[C] extends C
 /** A request of any command: `code` tells the type of `body`. */
 export type Request = { readonly [C in CommandCode]: { readonly code: C; readonly body: RequestBody<C> } }[CommandCode]
 
+/** What is being read, for errors: made once, because every decoder names it. */
+const REQUEST_SUBJECTS = subjectsOf('request')
+const RESPONSE_SUBJECTS = subjectsOf('response')
+
+function subjectsOf(what: string): ReadonlyMap<CommandCode, string> {
+  return new Map(Object.values(CODE).map((code) => [code, `${commandName(code)} ${what}`]))
+}
+
 /**
  * Decodes the payload of a request. Bytes after it are tolerated: some SDKs append a few.
  *
@@ -94,7 +102,7 @@ export function decodeCommand(dialect: Dialect, code: number, payloadView: Uint8
     throw new EdgeError('EDGE_COMMAND_UNKNOWN', `command: expected a code of the ${dialect} dialect, found ${code}`)
   }
   const codec: Codec<unknown> = COMMANDS[code].request
-  const body = codec.read(new Reader(payloadView, `${commandName(code)} request`), dialect)
+  const body = codec.read(new Reader(payloadView, REQUEST_SUBJECTS.get(code) ?? ''), dialect)
   return { code, body } as Request
 }
 
@@ -111,7 +119,7 @@ export function decodeResponse<C extends CommandCode>(
   payloadView: Uint8Array,
 ): ResponseBody<C> {
   const codec: Codec<unknown> = COMMANDS[code].response
-  return codec.read(new Reader(payloadView, `${commandName(code)} response`), dialect) as ResponseBody<C>
+  return codec.read(new Reader(payloadView, RESPONSE_SUBJECTS.get(code) ?? ''), dialect) as ResponseBody<C>
 }
 
 /** Appends the payload of a successful reply (VSR: what follows the result section). */

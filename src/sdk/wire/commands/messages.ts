@@ -40,27 +40,32 @@ export interface SendMessagesResponse {
   readonly confirmations: readonly SendConfirmation[]
 }
 
-const sendTarget = struct({ stream: identifier, topic: identifier, partitioning, count: u32 })
-
 /** `[metadata length:4]` stream topic partitioning `[count:4]`, then the messages of the dialect. */
 const sendRequest: Codec<SendMessagesRequest> = {
+  // Written out, not put together from codecs: the one request whose fixed costs count.
   read(reader, dialect) {
     reader.field = 'metadata'
     const metadata = reader.sub(reader.u32())
-    const { count, ...target } = sendTarget.read(metadata, dialect)
+    const stream = identifier.read(metadata, dialect)
+    const topic = identifier.read(metadata, dialect)
+    const partition = partitioning.read(metadata, dialect)
+    const count = metadata.u32()
     if (metadata.remaining > 0) {
       throw metadata.fail('EDGE_COMMAND_MALFORMED', 'the end of the metadata', `${metadata.remaining} bytes more`)
     }
     reader.field = 'messages'
     const read = dialect === 'classic' ? readSentMessages : readSentBatch
-    return { ...target, batch: read(reader, count, sharedKernel()) }
+    return { stream, topic, partitioning: partition, batch: read(reader, count, sharedKernel()) }
   },
   write(writer, value, dialect) {
     const { batch } = value
     const at = writer.length
     writer.u32(0)
     const count = isStored(batch) ? batch.take : batch.count
-    sendTarget.write(writer, { ...value, count }, dialect)
+    identifier.write(writer, value.stream, dialect)
+    identifier.write(writer, value.topic, dialect)
+    partitioning.write(writer, value.partitioning, dialect)
+    writer.u32(count)
     writer.patchU32(at, writer.length - at - 4)
     if (dialect === 'classic') writeSentMessages(writer, batch, sharedKernel())
     else writeSentBatch(writer, batch, sharedKernel())

@@ -31,7 +31,7 @@ const ROUNDS_PER_PAYLOAD = 5_200
 const ROUNDS_PER_FRAME = 90
 const MOST_BYTES = 4096
 
-const random = seededRandom(Number(process.env['FUZZ_SEED'] ?? 51))
+const random = seededRandom(Number(process.env.FUZZ_SEED ?? 51))
 const buffer = new Uint8Array(MOST_BYTES)
 const stackTraceLimit = Error.stackTraceLimit
 let count = 0

@@ -7,6 +7,7 @@ import type { StoredBatch } from '../../../../src/sdk/wire/batch.ts'
 import { FAULT, FLAG } from '../../../../src/sdk/wire/kernel/faults.ts'
 import { JsKernel } from '../../../../src/sdk/wire/kernel/js-kernel.ts'
 import type { FrameBatchHead, Kernel } from '../../../../src/sdk/wire/kernel/kernel.ts'
+import { sharedKernel } from '../../../../src/sdk/wire/kernel/shared-kernel.ts'
 import { WasmKernel } from '../../../../src/sdk/wire/kernel/wasm-kernel.ts'
 import { encodeRecords } from '../../../../src/sdk/wire/messages.ts'
 import { type Clock, randomMessages, storedBatch } from './support/batches.ts'
@@ -219,6 +220,23 @@ test('reserve hands out separate regions of the memory, and own buffers when it 
   assert.equal(first.buffer, second.buffer)
   assert.ok(second.byteOffset >= first.byteOffset + 1000)
   assert.notEqual(kernel.reserve(64 * 1024 * 1024).buffer, first.buffer)
+})
+
+test('where WebAssembly is missing the plain kernel serves', async () => {
+  const missing = 'WebAssembly'
+  const descriptor = Object.getOwnPropertyDescriptor(globalThis, missing)
+  assert.ok(descriptor)
+  // A query makes it a module of its own: the shared one of this process is made already.
+  const fresh = new URL('../../../../src/sdk/wire/kernel/shared-kernel.ts?plain', import.meta.url)
+  Reflect.deleteProperty(globalThis, missing)
+  try {
+    const module: { sharedKernel(): Kernel } = await import(fresh.href)
+    assert.equal(module.sharedKernel().kind, 'js')
+    assert.equal(module.sharedKernel(), module.sharedKernel())
+  } finally {
+    Object.defineProperty(globalThis, missing, descriptor)
+  }
+  assert.equal(sharedKernel().kind, 'wasm')
 })
 
 /** One byte changed, cut off, or one inserted. */
