@@ -22,6 +22,8 @@ export class MemoryDeviceBroker implements DeviceBroker {
   storedOffset: bigint | undefined
   /** False: receipts wait for `settle`. */
   settlesAtOnce = true
+  /** Credentials are looked at once it resolves. */
+  authenticationGate: Promise<void> = Promise.resolve()
   /** Thrown by the next append. */
   nextAppendError: EdgeError | undefined
   wallUs = 1_764_439_200_000_000n
@@ -30,6 +32,7 @@ export class MemoryDeviceBroker implements DeviceBroker {
   readonly #grown: (() => void)[] = []
 
   async authenticate(deviceName: string, auth: Auth): Promise<DeviceGrant> {
+    await this.authenticationGate
     const isRight = auth instanceof Uint8Array && Buffer.from(auth).equals(this.token) && deviceName.startsWith('dev')
     if (!isRight) throw new EdgeError('EDGE_UNAUTHENTICATED', 'credential not taken')
     return {

@@ -2,6 +2,8 @@
 export type { LossReason } from './core/exchange.ts'
 export { DEVICE_DEFAULTS } from './defaults.ts'
 export { type DeviceHub, type DeviceHubOptions, startDeviceHub } from './device-hub.ts'
+export { type DevicePolicy, formatDevicePolicy, parseDevicePolicy } from './device-policy.ts'
+export { createEdgeDeviceBroker, type EdgeDeviceBroker } from './edge-device-broker.ts'
 export type {
   DeviceBroker,
   DeviceGrant,

@@ -48,6 +48,7 @@ export class Lane {
   #runs: { readonly run: Run; isSettled: boolean }[] = []
   /** Runs behind a failed one: nobody waits for them any more. */
   readonly #orphans = new Set<number>()
+  #unackedBytes = 0
 
   constructor(have: number) {
     this.#have = have
@@ -67,7 +68,7 @@ export class Lane {
   }
 
   get unackedBytes(): number {
-    return this.#runs.reduce((sum, { run }) => sum + run.sizeBytes, 0)
+    return this.#unackedBytes
   }
 
   get unackedReadings(): number {
@@ -89,6 +90,7 @@ export class Lane {
     this.#have = run.last
     this.#held = undefined
     this.#runs.push({ run, isSettled: false })
+    this.#unackedBytes += run.sizeBytes
   }
 
   /** Nothing beyond `have` is taken until it is sent again from there. @returns the sequence to send again from. */
@@ -107,7 +109,7 @@ export class Lane {
   withdraw(ticket: number): Run | undefined {
     const newest = this.#runs.at(-1)?.run
     if (newest?.ticket !== ticket) return undefined
-    this.#runs.pop()
+    this.#forget(this.#runs.splice(-1))
     this.#have = newest.first - 1
     return newest
   }
@@ -118,7 +120,7 @@ export class Lane {
     if (found === undefined) return undefined
     found.isSettled = true
     const count = this.#runs.findIndex(({ isSettled }) => !isSettled)
-    const done = this.#runs.splice(0, count < 0 ? this.#runs.length : count).map(({ run }) => run)
+    const done = this.#forget(this.#runs.splice(0, count < 0 ? this.#runs.length : count))
     const last = done.at(-1)
     if (last === undefined) return undefined
     this.#settled = last.last
@@ -136,7 +138,7 @@ export class Lane {
       this.#orphans.delete(ticket)
       return []
     }
-    const dropped = this.#runs.splice(at).map(({ run }) => run)
+    const dropped = this.#forget(this.#runs.splice(at))
     for (const run of dropped.slice(1)) this.#orphans.add(run.ticket)
     this.#have = (dropped[0]?.first ?? 1) - 1
     this.hold()
@@ -149,5 +151,11 @@ export class Lane {
    */
   isOrphan(ticket: number): boolean {
     return this.#orphans.has(ticket)
+  }
+
+  #forget(entries: readonly { readonly run: Run }[]): Run[] {
+    const runs = entries.map(({ run }) => run)
+    for (const { sizeBytes } of runs) this.#unackedBytes -= sizeBytes
+    return runs
   }
 }

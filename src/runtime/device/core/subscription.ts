@@ -29,7 +29,7 @@ export class Subscription {
   #isReading = false
   #sentCount = 0
   #skippedCount = 0
-  #cursor: bigint | undefined
+  #cursor = -1n
   /** Sent and not answered, ascending. */
   #open: { readonly offset: bigint; readonly sizeBytes: number }[] = []
 
@@ -40,6 +40,7 @@ export class Subscription {
   start(next: bigint, endOffset: bigint): void {
     this.#next = next
     this.#end = endOffset
+    this.#cursor = next - 1n
     this.#isReady = true
   }
 
@@ -109,7 +110,7 @@ export class Subscription {
   /** @returns the cursor to store, when it moved: over messages that were left out it moves by itself. */
   advanced(): bigint | undefined {
     const cursor = (this.#open[0]?.offset ?? this.#next) - 1n
-    if (cursor < 0n || (this.#cursor !== undefined && cursor <= this.#cursor)) return undefined
+    if (cursor <= this.#cursor) return undefined
     this.#cursor = cursor
     return cursor
   }
