@@ -2,21 +2,53 @@
  * All configuration keys, by section. Each unit declares its own section; this file puts them together and adds what
  * belongs to the runtime as a whole. Section names are those of Apache Iggy's server where they mean the same.
  */
-import { LOG_SETTINGS } from '../../log/index.ts'
-import { choice, type SettingsTable, text, type ValuesOf } from '../../setting.ts'
+import { LOG_SETTINGS, RETENTION_SETTINGS } from '../../log/index.ts'
+import { WEBTRANSPORT_SETTINGS } from '../../quic-edge/index.ts'
+import { address, boolean, choice, type SettingsTable, text, type ValuesOf } from '../../setting.ts'
+import {
+  BROKER_SETTINGS,
+  CONSUMER_GROUP_SETTINGS,
+  HEARTBEAT_SETTINGS,
+  MESSAGE_DEDUPLICATION_SETTINGS,
+  PERSONAL_ACCESS_TOKEN_SETTINGS,
+} from '../broker/settings.ts'
+import { HTTP_SECTIONS } from '../http/settings.ts'
+import { TCP_SETTINGS, WEBSOCKET_SETTINGS } from '../server/defaults.ts'
 
 const SYSTEM_SETTINGS = {
   path: text('local_data', 'Data folder, relative to the working directory.'),
+  expect_existing: boolean(
+    false,
+    'Refuse an empty data folder: a disk that was not mounted must not start a new store.',
+  ),
+  allow_plaintext: boolean(false, 'Let TCP, WebSocket and HTTP listen beyond this machine without TLS.'),
 } as const
 
 const LOGGING_SETTINGS = {
   level: choice('info', ['error', 'warn', 'info', 'debug'], 'Least severe level that is written to stderr.'),
 } as const
 
+/** Iggy's own QUIC needs an engine that takes clients without ALPN; this build has none, so the section only says so. */
+const QUIC_SETTINGS = {
+  enabled: boolean(false, "Serve Iggy's binary protocol over plain QUIC; this build has no engine for it and refuses."),
+  address: address('127.0.0.1:8080', 'Where to listen; port 0 takes a free one.'),
+} as const
+
 export const SECTIONS = {
   system: SYSTEM_SETTINGS,
   logging: LOGGING_SETTINGS,
   log: LOG_SETTINGS,
+  retention: RETENTION_SETTINGS,
+  tcp: TCP_SETTINGS,
+  websocket: WEBSOCKET_SETTINGS,
+  quic: QUIC_SETTINGS,
+  webtransport: WEBTRANSPORT_SETTINGS,
+  ...HTTP_SECTIONS,
+  broker: BROKER_SETTINGS,
+  heartbeat: HEARTBEAT_SETTINGS,
+  personal_access_token: PERSONAL_ACCESS_TOKEN_SETTINGS,
+  consumer_group: CONSUMER_GROUP_SETTINGS,
+  message_deduplication: MESSAGE_DEDUPLICATION_SETTINGS,
 } as const satisfies Record<string, SettingsTable>
 
 /** Sections that repeat: `[[sync.upstreams]]`. */

@@ -1,0 +1,20 @@
+/** What a command is, and what it gets from the process. */
+import type { CommandSpec, Values } from './grammar.ts'
+
+export interface CommandContext {
+  readonly environment: Readonly<Record<string, string | undefined>>
+  /** A line on stdout: results, for people and pipes. */
+  print(line: string): void
+  /** A line on stderr: what is going on. */
+  note(line: string): void
+  /** Aborted by SIGINT and SIGTERM. */
+  readonly signal: AbortSignal
+}
+
+export interface Command extends CommandSpec {
+  /** @returns the exit code. @throws EdgeError: printed as one line. */
+  run(values: Values, context: CommandContext): Promise<number>
+}
+
+/** Exit codes, as in sysexits(3) where it has one. */
+export const EXIT = { ok: 0, failed: 1, usage: 64, unavailable: 69, config: 78 } as const

@@ -1,0 +1,48 @@
+/** Finds the configuration that the words of a command mean. */
+import { existsSync, readFileSync } from 'node:fs'
+import { EdgeError } from '../../errors.ts'
+import { type ConfigSources, loadConfig } from '../config/load.ts'
+import type { Config } from '../config/schema.ts'
+import type { CommandContext } from './command.ts'
+import type { Argument, Values } from './grammar.ts'
+
+/** Where a packaged installation keeps it; read when `--config` names none. */
+const DEFAULT_FILES = ['/etc/iggy-edge/edge.toml']
+
+export const CONFIG_ARGUMENTS: readonly Argument[] = [
+  { name: 'config', aliases: ['c'], summary: 'Configuration file (TOML); /etc/iggy-edge/edge.toml when there is one.' },
+  { name: 'data', summary: 'Data folder, instead of system.path.' },
+  { name: 'dev', isFlag: true, summary: 'For development: root is iggy/iggy, everything listens on loopback only.' },
+]
+
+/** Every listener on this machine only, on its usual port. */
+const DEV_FLAGS = {
+  'tcp.address': '127.0.0.1:8090',
+  'websocket.address': '127.0.0.1:8092',
+  'http.address': '127.0.0.1:3000',
+  'webtransport.address': '127.0.0.1:8443',
+} as const
+
+/** @throws EDGE_CONFIG_INVALID with all problems at once. */
+export function configurationOf(values: Values, { environment }: Pick<CommandContext, 'environment'>): Config {
+  const data = values.text('data')
+  const flags = data === undefined ? {} : { 'system.path': data }
+  const file = fileOf(values.text('config'))
+  const isSet = (path: string) => environment[`EDGE_${path.replaceAll('.', '__').toUpperCase()}`] !== undefined
+  // What the operator sets by hand is not taken back by --dev.
+  const dev = values.has('dev') ? Object.entries(DEV_FLAGS).filter(([path]) => !isSet(path)) : []
+  return loadConfig({ file, environment, flags: { ...Object.fromEntries(dev), ...flags } })
+}
+
+function fileOf(name: string | undefined): ConfigSources['file'] {
+  const found = name ?? DEFAULT_FILES.find((each) => existsSync(each))
+  if (found === undefined) return null
+  try {
+    return { name: found, text: readFileSync(found, 'utf8') }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new EdgeError('EDGE_CONFIG_INVALID', `configuration file ${found} cannot be read: ${reason}`, {
+      cause: error,
+    })
+  }
+}

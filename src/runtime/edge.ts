@@ -1,0 +1,220 @@
+/**
+ * The composition root: opens the log, makes the broker, starts listeners and sync, and ends them in reverse. Decides
+ * nothing itself; every part gets what it needs here and from nowhere else.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { Clock } from '../clock.ts'
+import { EdgeError } from '../errors.ts'
+import { type Log, openLog } from '../log/index.ts'
+import type { Logger } from '../logger.ts'
+import { createBroker, type RootCredentials, type RunningBroker } from './broker/index.ts'
+import { watchClock } from './clock-trust.ts'
+import { configInvalid, formatConfig } from './config/load.ts'
+import type { Config } from './config/schema.ts'
+import { createEdgeDeviceBroker, startDeviceHub } from './device/index.ts'
+import { findExposedListeners } from './exposure.ts'
+import { startHttp } from './http/index.ts'
+import { serveIggySessions } from './iggy-sessions.ts'
+import { Listeners, startTcp, startWebsocket, startWebTransport } from './listeners.ts'
+import { type PartReport, startHealth } from './observe/index.ts'
+import { createProtocolServer } from './server/index.ts'
+import { IGGY_VERSION, PRODUCT_VERSION } from './version.ts'
+
+export interface EdgeOptions {
+  readonly config: Config
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly root: RootCredentials
+}
+
+export interface Edge extends AsyncDisposable {
+  readonly dataPath: string
+  readonly log: Log
+  readonly broker: RunningBroker
+  readonly addresses: {
+    readonly tcp: string
+    readonly http: string
+    readonly websocket: string
+    readonly webtransport: string
+  }
+  /** SHA-256 of the certificate devices may pin; null when WebTransport is off. */
+  certificateSha256(): string | null
+  /** Made at the first start: to be shown once. */
+  readonly generatedRootPassword: string | null
+  /** Everything that stops is stopped, everything acked is durable. Idempotent, bounded in time. */
+  close(): Promise<void>
+}
+
+/**
+ * Starts everything the configuration enables. A failure half-way closes what was opened.
+ *
+ * @throws {EdgeError} EDGE_CONFIG_INVALID, EDGE_FEATURE_MISSING, EDGE_ADDRESS_IN_USE and what `openLog` throws.
+ */
+export async function startEdge(options: EdgeOptions): Promise<Edge> {
+  const { config } = options
+  // Configuration is judged before storage is touched.
+  const exposed = findExposedListeners(config)
+  if (exposed.length > 0) throw configInvalid(exposed)
+  if (config.quic.enabled) {
+    throw new EdgeError(
+      'EDGE_FEATURE_MISSING',
+      'quic.enabled: found true, but this build serves no plain QUIC; use [webtransport] or TCP',
+    )
+  }
+  await using opened = new AsyncDisposableStack()
+  const edge = await compose(options, opened)
+  const closing = opened.move()
+  let closed: Promise<void> | null = null
+  const close = () => {
+    closed ??= closing.disposeAsync()
+    return closed
+  }
+  return { ...edge, close, [Symbol.asyncDispose]: close }
+}
+
+async function compose({ config, clock, logger, root }: EdgeOptions, opened: AsyncDisposableStack) {
+  const dataPath = resolve(config.system.path)
+  const startedAtUs = clock.wallUs()
+  let log: Log | null = null
+  const clockTrust = watchClock(clock, () => log?.metadata ?? null)
+  opened.defer(() => clockTrust.close())
+  log = opened.use(
+    await openLog({
+      path: dataPath,
+      clock,
+      logger,
+      settings: config.log,
+      retention: config.retention,
+      expectExisting: config.system.expect_existing,
+      isClockTrusted: clockTrust.isTrusted,
+    }),
+  )
+  const listeners = new Listeners(config)
+  const broker = opened.use(
+    await createBroker({
+      log,
+      clock,
+      logger,
+      root,
+      settings: brokerSettingsOf(config),
+      identity: identityOf(config, listeners),
+    }),
+  )
+  const server = createProtocolServer({ broker, log, clock, logger, settings: config.tcp, serverVersion: IGGY_VERSION })
+  opened.use(server)
+  opened.defer(() => listeners.close())
+
+  if (listeners.isEnabled('tcp')) listeners.add('tcp', await startTcp(config, server, logger))
+  if (listeners.isEnabled('websocket')) listeners.add('websocket', await startWebsocket(config, server, logger))
+  let certificateSha256 = () => null as string | null
+  if (listeners.isEnabled('webtransport')) {
+    const deviceBroker = createEdgeDeviceBroker({ broker, log, clock, isClockTrusted: clockTrust.isTrusted })
+    opened.defer(() => deviceBroker.close())
+    const devices = startDeviceHub({ broker: deviceBroker, clock, logger })
+    const paths = { '/iggy': serveIggySessions(server), '/edge': devices.pathHandler }
+    const quic = await startWebTransport({ config, clock, logger, dataPath, paths })
+    listeners.add('webtransport', { host: quic.host, port: quic.port, close: () => quic.close() })
+    opened.defer(() => devices.close())
+    certificateSha256 = () => quic.certificate.sha256
+  }
+  const theLog = log
+  const health = startHealth({ listeners: () => listeners.reports(), parts: () => [logReport(theLog)] }, clock, logger)
+  opened.defer(() => health.close())
+  if (listeners.isEnabled('http')) {
+    const common = {
+      startedAtUs,
+      catalog: log.catalog,
+      logStats: () => theLog.stats(),
+      findings: () => theLog.findings(),
+      isWritable: () => theLog.isWritable,
+      sync: () => [],
+      health: () => health.health,
+    }
+    const http = await startHttp({
+      broker,
+      settings: config,
+      store: log.metadata,
+      health,
+      overview: { ...common, version: PRODUCT_VERSION, metadata: log.metadata, listeners: () => listeners.reports() },
+      metrics: {
+        ...common,
+        userCount: () => theLog.metadata.users.size,
+        clientCount: () => server.connectionCount,
+        residentBytes: () => process.memoryUsage.rss(),
+        takeLoopDelayUs: () => health.takeLoopDelayUs(),
+      },
+      clock,
+      logger,
+    })
+    listeners.add('http', { host: http.host, port: http.port, close: () => http.close(), failure: () => http.cause })
+  }
+  await health.check()
+  writeCurrentConfig(dataPath, config, listeners)
+  return {
+    dataPath,
+    log,
+    broker,
+    addresses: {
+      tcp: listeners.address('tcp'),
+      http: listeners.address('http'),
+      websocket: listeners.address('websocket'),
+      webtransport: listeners.address('webtransport'),
+    },
+    certificateSha256,
+    generatedRootPassword: broker.generatedRootPassword,
+  }
+}
+
+function brokerSettingsOf(config: Config) {
+  return {
+    broker: config.broker,
+    heartbeat: config.heartbeat,
+    personalAccessToken: config.personal_access_token,
+    consumerGroup: config.consumer_group,
+    messageDeduplication: config.message_deduplication,
+    defaultDurability: config.log.default_durability,
+    defaultSegmentSizeBytes: config.log.segment_size,
+  }
+}
+
+function identityOf(config: Config, listeners: Listeners) {
+  return {
+    version: IGGY_VERSION,
+    addresses: () => ({
+      // SDKs dial this only when there are several nodes, and there never are.
+      ip: '127.0.0.1',
+      tcpPort: listeners.port('tcp'),
+      quicPort: listeners.port('quic'),
+      httpPort: listeners.port('http'),
+      websocketPort: listeners.port('websocket'),
+    }),
+    config: () => formatConfig(config),
+  }
+}
+
+function logReport(log: Log): PartReport {
+  const { isWritable } = log
+  return {
+    name: 'log',
+    kind: 'log',
+    state: isWritable ? 'running' : 'failed',
+    cause: isWritable ? '' : (log.findings().at(-1)?.text ?? 'the disk refuses writes'),
+    waiting: 0,
+    progress: log.stats().syncCount,
+    isEssential: true,
+  }
+}
+
+/** For scripts and test harnesses that were written for Apache's server: the addresses that were really bound. */
+function writeCurrentConfig(dataPath: string, config: Config, listeners: Listeners): void {
+  const bound = Object.fromEntries(
+    (['tcp', 'http', 'websocket', 'webtransport', 'quic'] as const).map((name) => {
+      const address = listeners.address(name) || config[name].address
+      return [name, { ...config[name], address }]
+    }),
+  )
+  const folder = join(dataPath, 'runtime')
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'current_config.toml'), formatConfig({ ...config, ...bound } as Config))
+}

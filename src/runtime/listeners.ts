@@ -1,0 +1,151 @@
+/** Starts the listeners that the configuration asks for, and keeps what status and health say of each. */
+import { mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Clock } from '../clock.ts'
+import { EdgeError } from '../errors.ts'
+import type { Logger } from '../logger.ts'
+import { limitsOf, type PathHandler, type QuicEdge, startQuicEdge } from '../quic-edge/index.ts'
+import type { Config } from './config/schema.ts'
+import { type Address, parseAddress } from './config/value.ts'
+import type { ListenerReport } from './observe/index.ts'
+import { type Listener, listenTcp, listenWebsocket, type ProtocolServer } from './server/index.ts'
+
+export type ListenerName = 'tcp' | 'websocket' | 'webtransport' | 'quic' | 'http'
+
+/** A bound listener, as much of it as status, health and closing need. */
+export interface Bound {
+  readonly host: string
+  readonly port: number
+  close(): Promise<void>
+  /** Why it no longer works; empty while it does. */
+  readonly failure?: () => string
+}
+
+/** All listeners by name; those that are off have no `bound`. */
+export class Listeners {
+  readonly #bound = new Map<ListenerName, Bound>()
+  readonly #enabled: ReadonlySet<ListenerName>
+
+  constructor(config: Config) {
+    const names = ['tcp', 'websocket', 'webtransport', 'quic', 'http'] as const
+    this.#enabled = new Set(names.filter((name) => config[name].enabled))
+  }
+
+  isEnabled(name: ListenerName): boolean {
+    return this.#enabled.has(name)
+  }
+
+  add(name: ListenerName, bound: Bound): void {
+    this.#bound.set(name, bound)
+  }
+
+  port(name: ListenerName): number {
+    return this.#bound.get(name)?.port ?? 0
+  }
+
+  /** `host:port`, or empty when it does not listen. */
+  address(name: ListenerName): string {
+    const bound = this.#bound.get(name)
+    return bound === undefined ? '' : formatAddress(bound)
+  }
+
+  reports(): readonly (ListenerReport & { readonly address: string })[] {
+    const names: readonly ListenerName[] = ['tcp', 'websocket', 'http', 'webtransport', 'quic']
+    return names.map((name) => {
+      const bound = this.#bound.get(name)
+      const cause = bound?.failure?.() ?? ''
+      return {
+        name,
+        isEnabled: this.isEnabled(name),
+        state: bound === undefined ? 'starting' : cause === '' ? 'running' : 'failed',
+        cause,
+        host: bound?.host ?? '',
+        port: bound?.port ?? 0,
+        isTcp: name !== 'webtransport' && name !== 'quic',
+        address: this.address(name),
+      }
+    })
+  }
+
+  /** In reverse of the order of opening. */
+  async close(): Promise<void> {
+    for (const [name, bound] of [...this.#bound].reverse()) {
+      this.#bound.delete(name)
+      await bound.close()
+    }
+  }
+}
+
+export function formatAddress({ host, port }: Address): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+}
+
+export async function startTcp(config: Config, server: ProtocolServer, logger: Logger): Promise<Listener> {
+  const { tcp } = config
+  const tls = tcp.tls_enabled
+    ? {
+        certificatePem: readPem('tcp.tls_cert_file', tcp.tls_cert_file),
+        privateKeyPem: readPem('tcp.tls_key_file', tcp.tls_key_file),
+        isRequired: tcp.tls_required,
+      }
+    : null
+  const accept = server.acceptByteSession.bind(server)
+  return listenTcp({ ...addressOf(tcp.address), maxConnections: tcp.max_connections, logger, tls, accept })
+}
+
+export async function startWebsocket(config: Config, server: ProtocolServer, logger: Logger): Promise<Listener> {
+  const { websocket } = config
+  const accept = server.acceptByteSession.bind(server)
+  return listenWebsocket({ ...addressOf(websocket.address), maxConnections: websocket.max_connections, logger, accept })
+}
+
+export interface WebTransportParts {
+  readonly config: Config
+  readonly clock: Clock
+  readonly logger: Logger
+  /** Where a certificate of our own is kept. */
+  readonly dataPath: string
+  readonly paths: Readonly<Record<string, PathHandler>>
+}
+
+export async function startWebTransport({
+  config,
+  clock,
+  logger,
+  dataPath,
+  paths,
+}: WebTransportParts): Promise<QuicEdge> {
+  const settings = config.webtransport
+  const directory = join(dataPath, 'certificate')
+  const hasFiles = settings.certificate_file !== ''
+  if (!hasFiles) mkdirSync(directory, { recursive: true, mode: 0o700 })
+  return startQuicEdge(
+    {
+      ...addressOf(settings.address),
+      certificate: hasFiles
+        ? { type: 'files', certificateFile: settings.certificate_file, privateKeyFile: settings.private_key_file }
+        : { type: 'self-signed', directory },
+      hasTcpFallback: settings.tcp_fallback,
+      limits: limitsOf(settings),
+      clock,
+      logger,
+    },
+    { paths },
+  )
+}
+
+function addressOf(text: string): Address {
+  const address = parseAddress(text)
+  // The schema has checked it.
+  if (address === null) throw new EdgeError('EDGE_CONFIG_INVALID', `address ${text}: expected host:port`)
+  return address
+}
+
+function readPem(key: string, path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new EdgeError('EDGE_CONFIG_INVALID', `${key}: "${path}" cannot be read: ${reason}`, { cause: error })
+  }
+}

@@ -1,0 +1,70 @@
+#!/usr/bin/env node
+/** Entry of checkout and executable: finds the command, gives it the process, turns errors into one line and a code. */
+import { EdgeError, toEdgeError } from '../errors.ts'
+import { EXIT } from './cli/command.ts'
+import { COMMANDS } from './cli/commands.ts'
+import { parseCommandLine } from './cli/grammar.ts'
+import { PRODUCT_VERSION } from './version.ts'
+
+/** A second signal, or this long after the first one, ends the process without waiting. */
+const STOP_TIMEOUT_MS = 10_000
+
+async function main(words: readonly string[]): Promise<number> {
+  if (words[0] === '--version' || words[0] === '-V') {
+    console.log(`iggy-edge ${PRODUCT_VERSION}`)
+    return EXIT.ok
+  }
+  const parsed = parseCommandLine(words, COMMANDS, [])
+  if ('help' in parsed) {
+    if (parsed.isError) console.error(parsed.help)
+    else console.log(parsed.help)
+    return parsed.isError ? EXIT.usage : EXIT.ok
+  }
+  return parsed.command.run(parsed.values, {
+    environment: process.env,
+    print: (line) => console.log(line),
+    note: (line) => console.error(line),
+    signal: stopSignal(),
+  })
+}
+
+function stopSignal(): AbortSignal {
+  const controller = new AbortController()
+  for (const name of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(name, () => {
+      if (controller.signal.aborted) process.exit(EXIT.failed)
+      controller.abort(name)
+      setTimeout(() => process.exit(EXIT.failed), STOP_TIMEOUT_MS).unref()
+    })
+  }
+  return controller.signal
+}
+
+function exitCodeOf(error: EdgeError): number {
+  if (error.kind === 'config') return EXIT.config
+  return error.kind === 'upstream' ? EXIT.unavailable : EXIT.failed
+}
+
+/** Our own mistakes end the process with their stack: the supervisor restarts it into a checked state. */
+function crash(error: unknown): never {
+  const text =
+    error instanceof EdgeError
+      ? `${error.code}: ${error.message}`
+      : error instanceof Error
+        ? error.stack
+        : String(error)
+  console.error(JSON.stringify({ level: 'error', time: new Date().toISOString(), event: 'edge.crashed', error: text }))
+  process.exit(EXIT.failed)
+}
+
+process.on('uncaughtException', crash)
+process.on('unhandledRejection', crash)
+main(process.argv.slice(2)).then(
+  (code) => process.exit(code),
+  (error: unknown) => {
+    const known = toEdgeError(error)
+    if (known.code === 'EDGE_INTERNAL') crash(error)
+    console.error(`iggy-edge: ${known.message}`)
+    process.exit(exitCodeOf(known))
+  },
+)
