@@ -30,6 +30,8 @@ export interface Log extends AsyncDisposable {
   stats(): LogStats
   /** Problems found at open and since, newest last, bounded: holes, recovered names, clamped offsets, failed syncs. */
   findings(): readonly LogFinding[]
+  /** Messages given up by retention and overflow, over the life of the store. */
+  drops(): DropReport
   /** Clean stop: syncs, marks the journal clean, closes SQLite. Idempotent. */
   close(): Promise<void>
 }
@@ -40,6 +42,29 @@ export interface LogFinding {
   readonly level: 'error' | 'warn'
   readonly text: string
   readonly fields: Readonly<Record<string, string | number | bigint | boolean>>
+}
+
+/**
+ * Why messages were given up: too old; topic over its size; log over its disk budget; the same, with readers or upstream
+ * still behind; a full `drop-newest` topic did not take them (these never had an offset).
+ */
+export type DropReason = 'expired' | 'topic-size' | 'disk-budget' | 'disk-budget-unread' | 'drop-newest'
+
+export interface DropReport {
+  readonly byReason: ReadonlyMap<DropReason, { readonly messageCount: number; readonly sizeBytes: number }>
+  /** The newest ranges, newest last, since this start; neighbours are joined. */
+  readonly recent: readonly DropRange[]
+}
+
+export interface DropRange {
+  /** Partition key. */
+  readonly key: number
+  readonly reason: DropReason
+  /** End exclusive; both are the next offset for `drop-newest`. */
+  readonly fromOffset: bigint
+  readonly endOffset: bigint
+  readonly messageCount: number
+  readonly sizeBytes: number
 }
 
 export interface LogStats {
@@ -58,6 +83,7 @@ export interface LogStats {
   readonly syncCount: number
   readonly syncFailedCount: number
   readonly lastSyncUs: number
+  /** Over the life of the store, for all reasons; `Log.drops` tells them apart. */
   readonly droppedMessages: number
   readonly flashBudgetPerDayBytes: number
   readonly flashBudgetLeftBytes: number

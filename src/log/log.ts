@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { EdgeError } from '../errors.ts'
 import { defaultsOf } from '../setting.ts'
-import type { Catalog, Log, LogFinding, LogStats, MetadataStore, Partition, ProducerTable } from './api.ts'
+import type { Catalog, DropReport, Log, LogFinding, LogStats, MetadataStore, Partition, ProducerTable } from './api.ts'
 import { METADATA_FILE } from './catalog/layout.ts'
 import { systemCron } from './cron.ts'
 import { journalWitness, type LogEngine, openEngine } from './engine.ts'
@@ -190,6 +190,7 @@ class OpenedLog implements Log {
     const { freeBytes, totalBytes } = fileSystem.space()
     return {
       ...engine.stats(),
+      droppedMessages: retention.ledger.totalMessages(),
       diskBudgetBytes: retention.diskBudgetBytes,
       diskFreeBytes: freeBytes,
       diskTotalBytes: totalBytes,
@@ -198,6 +199,10 @@ class OpenedLog implements Log {
 
   findings(): readonly LogFinding[] {
     return this.#parts.findings.list
+  }
+
+  drops(): DropReport {
+    return this.#parts.retention.ledger.report()
   }
 
   close(): Promise<void> {

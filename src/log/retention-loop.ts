@@ -4,9 +4,9 @@
  */
 import type { Clock } from '../clock.ts'
 import { EdgeError } from '../errors.ts'
-import type { Catalog, MetadataStore, Partition, Topic } from './api.ts'
+import type { Catalog, DropReason, MetadataStore, Partition, Topic } from './api.ts'
 import { planDiskBudget } from './core/disk-budget.ts'
-import { DropLedger, type DropReason } from './core/drop-ledger.ts'
+import { DropLedger } from './core/drop-ledger.ts'
 import {
   type Eviction,
   planRetention,
@@ -252,9 +252,10 @@ export class RetentionLoop implements AppendGate {
   }
 
   #saveBooks(): void {
-    const changed = this.ledger.changed()
-    if (changed.length === 0) return
-    this.#options.drops.save(changed.map(({ key, ...total }) => ({ ...total, partitionKey: key })))
+    const { changed, removedKeys } = this.ledger.unsaved()
+    if (changed.length + removedKeys.length === 0) return
+    const totals = changed.map(({ key, ...total }) => ({ ...total, partitionKey: key }))
+    this.#options.drops.save(totals, removedKeys)
     this.ledger.saved()
   }
 

@@ -102,6 +102,10 @@ export class MemoryLog implements Log {
     }
   }
 
+  drops() {
+    return { byReason: new Map(), recent: [] }
+  }
+
   findings() {
     return []
   }

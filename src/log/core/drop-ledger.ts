@@ -4,32 +4,17 @@
  * Stored + dropped = accepted, over the life of the store. Totals are exact and small; the list of ranges is bounded and
  * keeps the newest.
  */
-import type { EvictionReason } from './retention.ts'
-
-/** `drop-newest`: a full topic did not take it; such messages never had an offset. */
-export type DropReason = EvictionReason | 'drop-newest'
+import type { DropRange as Drop, DropReason, DropReport } from '../api.ts'
 
 const RECENT_RANGES = 256
-
-export interface Drop {
-  readonly key: number
-  readonly reason: DropReason
-  /** End exclusive; empty at the next offset for `drop-newest`. */
-  readonly fromOffset: bigint
-  readonly endOffset: bigint
-  readonly messageCount: number
-  readonly sizeBytes: number
-}
-
-export interface DropSum {
-  readonly messageCount: number
-  readonly sizeBytes: number
-}
+/** No partition has this key: it stands for all that were deleted. */
+const GONE_KEY = 0
 
 export class DropLedger {
   /** Per partition and reason: sums, lowest and highest offset. */
   readonly #totals = new Map<string, Drop>()
   readonly #changed = new Set<string>()
+  readonly #removedKeys = new Set<number>()
   #recent: Drop[] = []
 
   /** Takes over a total of an earlier run. */
@@ -39,26 +24,18 @@ export class DropLedger {
 
   record(drop: Drop): void {
     if (drop.messageCount === 0) return
-    const name = nameOf(drop)
-    const before = this.#totals.get(name)
-    this.#totals.set(name, before === undefined ? drop : joined(before, drop))
-    this.#changed.add(name)
+    this.#add(drop)
     this.#remember(drop)
   }
 
-  /** Newest last; neighbours of one partition and reason are one range. */
-  recent(): readonly Drop[] {
-    return this.#recent
-  }
-
-  /** Sums over all partitions. */
-  byReason(): ReadonlyMap<DropReason, DropSum> {
-    const sums = new Map<DropReason, DropSum>()
+  /** Sums over all partitions; the newest ranges, where neighbours of one partition and reason are one. */
+  report(): DropReport {
+    const sums = new Map<DropReason, { messageCount: number; sizeBytes: number }>()
     for (const { reason, messageCount, sizeBytes } of this.#totals.values()) {
       const sum = sums.get(reason) ?? { messageCount: 0, sizeBytes: 0 }
       sums.set(reason, { messageCount: sum.messageCount + messageCount, sizeBytes: sum.sizeBytes + sizeBytes })
     }
-    return sums
+    return { byReason: sums, recent: this.#recent }
   }
 
   totalMessages(): number {
@@ -67,22 +44,34 @@ export class DropLedger {
     return count
   }
 
-  /** Totals that changed since `saved`. */
-  changed(): readonly Drop[] {
-    return [...this.#changed].flatMap((name) => this.#totals.get(name) ?? [])
+  /** What the disk does not have yet: totals that changed, and keys whose totals are to be removed. */
+  unsaved(): { readonly changed: readonly Drop[]; readonly removedKeys: readonly number[] } {
+    const changed = [...this.#changed].flatMap((name) => this.#totals.get(name) ?? [])
+    return { changed, removedKeys: [...this.#removedKeys] }
   }
 
+  /** `unsaved` is on the disk; call it in the same turn. */
   saved(): void {
     this.#changed.clear()
+    this.#removedKeys.clear()
   }
 
-  /** Forgets partitions that are not there any more. */
+  /** Adds the totals of deleted partitions to those of `GONE_KEY`: the sums never fall. */
   retain(isKnown: (key: number) => boolean): void {
-    for (const [name, { key }] of this.#totals) {
-      if (isKnown(key)) continue
+    for (const [name, total] of [...this.#totals]) {
+      if (total.key === GONE_KEY || isKnown(total.key)) continue
       this.#totals.delete(name)
       this.#changed.delete(name)
+      this.#removedKeys.add(total.key)
+      this.#add({ ...total, key: GONE_KEY })
     }
+  }
+
+  #add(drop: Drop): void {
+    const name = nameOf(drop)
+    const before = this.#totals.get(name)
+    this.#totals.set(name, before === undefined ? drop : joined(before, drop))
+    this.#changed.add(name)
   }
 
   #remember(drop: Drop): void {

@@ -11,10 +11,10 @@
  * against 1 and 2, as in Iggy. It does not hold against 3: an abandoned consumer would otherwise stop the gateway. Readings
  * that nobody has read are given up last, after topics that may not drop were told to take no more.
  */
-import type { OverflowPolicy } from '../api.ts'
+import type { DropReason, OverflowPolicy } from '../api.ts'
 import type { SealedSegment } from '../ports.ts'
 
-export type EvictionReason = 'expired' | 'topic-size' | 'disk-budget' | 'disk-budget-unread'
+export type EvictionReason = Exclude<DropReason, 'drop-newest'>
 
 export interface RetentionPartition {
   readonly key: number

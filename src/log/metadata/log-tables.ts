@@ -197,16 +197,12 @@ export class DropTotals {
       }))
   }
 
-  save(totals: readonly DropTotal[]): void {
+  save(totals: readonly DropTotal[], removedKeys: readonly number[]): void {
     this.#connection.softly(() => {
+      for (const key of removedKeys) this.#delete.run(key)
       for (const { partitionKey, reason, messageCount, sizeBytes, fromOffset, endOffset } of totals) {
         this.#put.run(partitionKey, reason, messageCount, sizeBytes, toInteger(fromOffset), toInteger(endOffset))
       }
     })
-  }
-
-  /** Call inside a transaction. */
-  deleteRows(partitionKey: number): void {
-    this.#delete.run(partitionKey)
   }
 }

@@ -188,10 +188,8 @@ export class SqliteMetadata implements MetadataStore {
     this.#connection.durably(() => {
       for (const place of places) this.copies.deleteRow(place)
       for (const { streamId, topicId } of topics) this.#groups.deleteTopicRows(streamId, topicId)
-      for (const key of partitionKeys) {
-        this.#hints.deleteRow(key)
-        this.drops.deleteRows(key)
-      }
+      // Rows of `drops` stay until retention has added them to the sum of all deleted partitions.
+      for (const key of partitionKeys) this.#hints.deleteRow(key)
     })
     for (const { streamId, topicId } of topics) this.#groups.forgetTopic(streamId, topicId)
     for (const key of partitionKeys) this.#progress.deletePartition(key)

@@ -291,7 +291,8 @@ test('hints, producers and drop totals come back as they were saved', () => {
   store.producers.saveSequences([sequence, { ...sequence, lane: 1 }], [])
   store.producers.saveSequences([], [{ ...sequence, lane: 1 }])
   const total = { partitionKey: 4, reason: 'expired', messageCount: 3, sizeBytes: 9, fromOffset: 0n, endOffset: 3n }
-  store.drops.save([total])
+  store.drops.save([total, { ...total, partitionKey: 5 }], [])
+  store.drops.save([], [5])
   store = reopen(store)
   assert.deepEqual(store.hints.hint(4), { nextOffset: 2n ** 53n + 1n, segmentEnd: 8n, messageCount: 9 })
   assert.equal(store.hints.hint(5), undefined)

@@ -115,7 +115,9 @@ class World {
       metadata: { offsetsOf: () => this.offsets, cursorsOf: () => this.cursors },
       drops: {
         load: () => [...this.saved.values()],
-        save: (totals) => {
+        save: (totals, removedKeys) => {
+          for (const [name, { partitionKey }] of this.saved)
+            if (removedKeys.includes(partitionKey)) this.saved.delete(name)
           for (const total of totals) this.saved.set(`${total.partitionKey}/${total.reason}`, total)
         },
       },
@@ -146,7 +148,7 @@ test('expired segments go, and are in the books with their offsets, also after a
   world.options = { ...OPTIONS, messageExpiryUs: 999_998n }
   await world.loop.run()
   assert.equal(world.segments.length, 2)
-  const [range] = world.loop.ledger.recent()
+  const [range] = world.loop.ledger.report().recent
   assert.deepEqual(
     [range?.key, range?.reason, range?.fromOffset, range?.endOffset, range?.messageCount],
     [5, 'expired', 0n, 30n, 30],
@@ -181,7 +183,7 @@ test('unread messages that the disk budget takes are an error with their range',
     [finding?.fields.from_offset, finding?.fields.end_offset, finding?.fields.message_count],
     [0n, 20n, 20],
   )
-  assert.deepEqual(loop.ledger.byReason().get('disk-budget-unread'), { messageCount: 20, sizeBytes: 200 })
+  assert.deepEqual(loop.ledger.report().byReason.get('disk-budget-unread'), { messageCount: 20, sizeBytes: 200 })
 })
 
 test('a full topic is told once, refuses appends, and once more when it has room', async () => {

@@ -1,0 +1,114 @@
+/** Retention with the real engine: journal, repacking, segments, descriptors and SQLite on real files. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, test } from 'node:test'
+import { systemClock } from '../../../src/clock.ts'
+import type { EdgeError } from '../../../src/errors.ts'
+import type { Log, Partition, TopicOptions } from '../../../src/log/api.ts'
+import { RECOVERED_OPTIONS } from '../../../src/log/catalog/scan.ts'
+import { LOG_SETTINGS, openLog, RETENTION_SETTINGS } from '../../../src/log/index.ts'
+import { silentLogger } from '../../../src/logger.ts'
+import { defaultsOf } from '../../../src/setting.ts'
+
+const KIB = 1024
+const WAIT_MS = 10_000
+/** Random bytes: compression must not spare the segments that a test wants to fill. */
+const RECORD_BYTES = 8 * KIB
+
+let folder: string
+let log: Log
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'edge-retention-'))
+})
+
+afterEach(async () => {
+  await log.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+async function open(): Promise<void> {
+  log = await openLog({
+    path: folder,
+    clock: systemClock,
+    logger: silentLogger,
+    settings: {
+      ...defaultsOf(LOG_SETTINGS),
+      journal_file_size: 256 * KIB,
+      segment_size: 64 * KIB,
+      flash_budget_per_day: 0,
+    },
+    retention: { ...defaultsOf(RETENTION_SETTINGS), free_space_floor: 0 },
+  })
+}
+
+async function createTopic(options: Partial<TopicOptions>): Promise<Partition> {
+  const stream = log.catalog.stream('s') ?? (await log.catalog.createStream('s'))
+  const spec = { name: 't', partitionCount: 1, options: { ...RECOVERED_OPTIONS, ...options } }
+  const [partition] = (await log.catalog.createTopic(stream.id, spec)).partitions
+  assert.ok(partition)
+  return partition
+}
+
+/** One record a batch. @returns when all are acked. */
+async function append(partition: Partition, count: number): Promise<void> {
+  for (let index = 0; index < count; index++) {
+    const payload = randomBytes(RECORD_BYTES)
+    const recordsView = Buffer.concat([varint(RECORD_BYTES * 4), varint(0), payload])
+    if (!log.hasRoom(recordsView.length)) await new Promise<void>((resolve) => log.onceRoom(resolve))
+    await new Promise<void>((resolve, reject) => {
+      const settled = (error: EdgeError | null) => (error === null ? resolve() : reject(error))
+      partition.append({ count: 1, baseOriginUs: 1n, recordsView }, { settled })
+    })
+  }
+}
+
+function varint(value: number): Uint8Array {
+  const bytes: number[] = []
+  for (let rest = value; ; rest = Math.floor(rest / 128)) {
+    if (rest < 128) return Uint8Array.from([...bytes, rest])
+    bytes.push((rest % 128) + 128)
+  }
+}
+
+async function until(label: string, isTrue: () => boolean): Promise<void> {
+  const endMs = Date.now() + WAIT_MS
+  while (!isTrue()) {
+    assert.ok(Date.now() < endMs, `not in time: ${label}`)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
+test('a topic stays about its size while it is written, and its offsets go on after a restart', async () => {
+  await open()
+  let partition = await createTopic({ maxSizeBytes: BigInt(512 * KIB) })
+  await append(partition, 400)
+  await until('old segments are dropped', () => partition.logStartOffset > 200n)
+  assert.equal(partition.nextOffset, 400n)
+  const { logStartOffset } = partition
+  await log.close()
+  await open()
+  partition = log.partition(partition.key) ?? assert.fail('the partition is there')
+  assert.ok(partition.logStartOffset >= logStartOffset)
+  assert.equal(partition.nextOffset, 400n)
+  assert.equal(
+    BigInt(log.stats().droppedMessages),
+    partition.logStartOffset,
+    'stored and dropped are all that was accepted',
+  )
+})
+
+test('what a consumer has not read stays, and goes when it has', async () => {
+  await open()
+  const partition = await createTopic({ maxSizeBytes: BigInt(128 * KIB) })
+  log.metadata.setOffset(partition.key, 'consumer', 1, 0n)
+  await append(partition, 200)
+  await until('segments are written', () => partition.segmentCount > 4)
+  assert.equal(partition.logStartOffset, 0n)
+  log.metadata.setOffset(partition.key, 'consumer', 1, 199n)
+  await append(partition, 40)
+  await until('read segments are dropped', () => partition.logStartOffset > 0n)
+})
