@@ -182,7 +182,7 @@ class RunningEdge implements QuicEdge {
 
   async #reload(): Promise<boolean> {
     const found = await loadCertificate(this.#parts.options.certificate, this.#parts.clock)
-    const isSame = found.sha256 === this.certificate.sha256 && found.privateKeyPem === this.certificate.privateKeyPem
+    const isSame = found.sha256 === this.certificate.sha256
     if (isSame || this.#closing !== undefined) return false
     this.certificate = found
     const { certificatePem, privateKeyPem } = found
