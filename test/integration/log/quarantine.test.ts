@@ -3,8 +3,6 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, test } from 'node:test'
-import { EdgeError } from '../../../src/errors.ts'
-import { systemCron } from '../../../src/log/cron.ts'
 import { createNodeFileSystem } from '../../../src/log/io/node-file-system.ts'
 import { Quarantine } from '../../../src/log/quarantine.ts'
 
@@ -73,28 +71,4 @@ test('a file that came here otherwise is the oldest', () => {
     quarantine.sweep(NOW_US).map(({ origin }) => origin),
     ['stray'],
   )
-})
-
-test('what is no cron expression is an error of the configuration', async () => {
-  const isConfigError = (error: unknown) => error instanceof EdgeError && error.code === 'EDGE_CONFIG_INVALID'
-  for (const expression of ['', 'often', '61 * * * *']) {
-    await assert.rejects(
-      systemCron.schedule(expression, () => {}),
-      isConfigError,
-      expression,
-    )
-  }
-})
-
-test('a scheduled task runs until it is stopped', async () => {
-  let stop = () => {}
-  const ran = new Promise<void>((resolve) => {
-    void systemCron.schedule('* * * * * *', resolve).then((given) => {
-      stop = given
-    })
-  })
-  const keepAlive = setTimeout(() => {}, 5000)
-  await ran
-  clearTimeout(keepAlive)
-  stop()
 })
