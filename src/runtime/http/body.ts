@@ -3,6 +3,7 @@
  * announced length before a byte of it is kept.
  */
 import type { IncomingMessage } from 'node:http'
+import { EdgeError } from '../../errors.ts'
 import { parseJson } from './json.ts'
 import { rejection } from './rejection.ts'
 import type { Shape } from './shape.ts'
@@ -54,6 +55,9 @@ export class BodyReader {
         chunks.push(chunk)
       }
       return decodeUtf8(Buffer.concat(chunks, sizeBytes))
+    } catch (cause) {
+      // The peer went away in the middle: nobody reads the answer, and it is no failure of ours.
+      throw cause instanceof EdgeError ? cause : rejection(400, 'The request body ended early')
     } finally {
       this.heldBytes -= sizeBytes
     }

@@ -34,8 +34,11 @@ export async function watchCertificate(
   let current = await load(files)
   let seen = await stampOf(files)
   const callbacks: ((pems: CertificatePems) => void)[] = []
+  let isChecking = false
 
   const check = async (): Promise<void> => {
+    if (isChecking) return
+    isChecking = true
     try {
       const stamp = await stampOf(files)
       if (stamp === seen) return
@@ -45,6 +48,8 @@ export async function watchCertificate(
       logger.info('http.certificate.replaced', { path: files.certPath })
     } catch (error) {
       logger.warn('http.certificate.unusable', { path: files.certPath, reason: String(error) })
+    } finally {
+      isChecking = false
     }
   }
 
@@ -60,6 +65,8 @@ export async function watchCertificate(
 }
 
 async function load({ certPath, keyPath }: CertificateFiles): Promise<CertificatePems> {
+  if (certPath === '' || keyPath === '')
+    throw new EdgeError('EDGE_CONFIG_INVALID', 'http.tls: expected cert_file and key_file, found none')
   try {
     const [cert, key] = await Promise.all([readFile(certPath, 'utf8'), readFile(keyPath, 'utf8')])
     createSecureContext({ cert, key })

@@ -1,45 +1,48 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
+import { X509Certificate } from 'node:crypto'
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TLSSocket } from 'node:tls'
+import { systemClock } from '../../../src/clock.ts'
 import { silentLogger } from '../../../src/logger.ts'
+import { loadCertificate } from '../../../src/quic-edge/io/certificate.ts'
 import { watchCertificate } from '../../../src/runtime/http/tls-certificate.ts'
 import { startTestHttp } from '../../support/http-server.ts'
 
-interface TestFiles extends Disposable {
+interface TestFiles extends AsyncDisposable {
   readonly certPath: string
   readonly keyPath: string
-  /** Puts a new pair in their place. */
-  renew(name: string): void
+  /** Puts a new pair in their place. @returns the certificate's fingerprint. */
+  renew(): Promise<string>
 }
 
-function makeFiles(): TestFiles {
+async function makeFiles(): Promise<TestFiles> {
   const folder = mkdtempSync(join(tmpdir(), 'edge-tls-'))
   const [certPath, keyPath] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
-  const renew = (name: string): void => {
+  const renew = async (): Promise<string> => {
+    const directory = mkdtempSync(join(folder, 'made-'))
+    const { certificatePem, privateKeyPem } = await loadCertificate({ type: 'self-signed', directory }, systemClock)
     const [newCert, newKey] = [`${certPath}.new`, `${keyPath}.new`]
-    const ec = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2']
-    execFileSync('openssl', ['req', '-x509', ...ec, '-subj', `/CN=${name}`, '-keyout', newKey, '-out', newCert], {
-      stdio: 'ignore',
-    })
+    writeFileSync(newCert, certificatePem)
+    writeFileSync(newKey, privateKeyPem)
     renameSync(newKey, keyPath)
     renameSync(newCert, certPath)
+    return new X509Certificate(certificatePem).fingerprint256
   }
-  renew('first')
-  return { certPath, keyPath, renew, [Symbol.dispose]: () => rmSync(folder, { recursive: true }) }
+  await renew()
+  return { certPath, keyPath, renew, [Symbol.asyncDispose]: async () => rmSync(folder, { recursive: true }) }
 }
 
-function ping(port: number): Promise<{ text: string; name: string }> {
+function ping(port: number): Promise<{ text: string; fingerprint: string }> {
   return new Promise((resolve, reject) => {
     const outgoing = request(
       { port, host: '127.0.0.1', path: '/ping', rejectUnauthorized: false, agent: false },
       (response) => {
-        const name = (response.socket as TLSSocket).getPeerCertificate().subject.CN
-        response.on('data', (chunk: Buffer) => resolve({ text: chunk.toString(), name: String(name) }))
+        const fingerprint = (response.socket as TLSSocket).getPeerCertificate().fingerprint256
+        response.on('data', (chunk: Buffer) => resolve({ text: chunk.toString(), fingerprint }))
       },
     )
     outgoing.on('error', reject)
@@ -48,15 +51,16 @@ function ping(port: number): Promise<{ text: string; name: string }> {
 }
 
 test('with a certificate the API speaks HTTPS, and plain HTTP gets nowhere', async () => {
-  using files = makeFiles()
+  await using files = await makeFiles()
+  const fingerprint = await files.renew()
   const tls = { enabled: true, cert_file: files.certPath, key_file: files.keyPath }
   await using server = await startTestHttp({ settings: { 'http.tls': tls } })
-  assert.deepEqual(await ping(server.http.port), { text: 'pong', name: 'first' })
+  assert.deepEqual(await ping(server.http.port), { text: 'pong', fingerprint })
   await assert.rejects(fetch(`${server.url}/ping`))
 })
 
 test('replaced files are taken up; half written ones are not', async () => {
-  using files = makeFiles()
+  await using files = await makeFiles()
   const watched = await watchCertificate(files, silentLogger, 20)
   const seen: string[] = []
   const changed = new Promise<void>((resolve) =>
@@ -67,7 +71,7 @@ test('replaced files are taken up; half written ones are not', async () => {
   )
   const before = watched.current.cert
   writeFileSync(files.certPath, before.slice(0, 100))
-  files.renew('second')
+  await files.renew()
   await changed
   watched.close()
   assert.equal(seen.length, 1)
@@ -75,7 +79,7 @@ test('replaced files are taken up; half written ones are not', async () => {
 })
 
 test('a certificate that cannot be used is named before the listener starts', async () => {
-  using files = makeFiles()
+  await using files = await makeFiles()
   writeFileSync(files.keyPath, 'no key')
   const tls = { enabled: true, cert_file: files.certPath, key_file: files.keyPath }
   await assert.rejects(startTestHttp({ settings: { 'http.tls': tls } }), {

@@ -1,0 +1,35 @@
+/** What the log and the routes of sync say of themselves, in the words of `HealthWatch`. Pure. */
+import type { Log, LogFinding } from '../../log/index.ts'
+import type { PartReport } from './health.ts'
+import type { SyncRouteStatus } from './overview.ts'
+
+/** Without the log nothing can be promised: it is essential. A log without room must sync, or it is stalled. */
+export function reportLog(log: Pick<Log, 'isWritable' | 'hasRoom' | 'stats' | 'findings'>): PartReport {
+  const { syncCount } = log.stats()
+  return {
+    name: 'log',
+    kind: 'log',
+    state: log.isWritable ? 'running' : 'failed',
+    cause: log.isWritable ? '' : lastError(log.findings()),
+    waiting: log.hasRoom(1) ? 0 : 1,
+    progress: syncCount,
+    isEssential: true,
+  }
+}
+
+/** A route that is away is not failed at once: it is stalled when messages wait for too long. */
+export function reportRoute(route: SyncRouteStatus): PartReport {
+  return {
+    name: `sync ${route.route}`,
+    kind: 'sync',
+    state: route.state === 'stopped' ? 'failed' : 'running',
+    cause: route.cause,
+    waiting: route.lagMessages,
+    progress: route.confirmedMessages,
+    isEssential: false,
+  }
+}
+
+function lastError(findings: readonly LogFinding[]): string {
+  return findings.findLast(({ level }) => level === 'error')?.text ?? 'the disk refuses writes'
+}

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { HealthWatch } from '../../../../src/runtime/observe/health.ts'
+import { reportLog, reportRoute } from '../../../../src/runtime/observe/part-reports.ts'
+import { MemoryLog } from '../../../support/memory-log.ts'
+
+const ROUTE = {
+  route: 's/* to central',
+  upstream: 'central',
+  address: 'central:8090',
+  state: 'waiting',
+  cause: 'connect ECONNREFUSED',
+  lagMessages: 12,
+  confirmedMessages: 3,
+  failureCount: 9,
+  nextTryAtUs: null,
+  lastConfirmedAtUs: null,
+} as const
+
+test('a log whose disk refuses is failed, and says why', () => {
+  const log = new MemoryLog()
+  assert.equal(reportLog(log).state, 'running')
+  log.isWritable = false
+  assert.deepEqual([reportLog(log).state, reportLog(log).cause], ['failed', 'the disk refuses writes'])
+  const finding = {
+    atUs: 1n,
+    event: 'log.sync.failed',
+    level: 'error',
+    text: 'no space left on device',
+    fields: {},
+  } as const
+  const refusing = { isWritable: false, hasRoom: () => true, stats: () => log.stats(), findings: () => [finding] }
+  assert.equal(reportLog(refusing).cause, 'no space left on device')
+})
+
+test('a log without room that never syncs is stalled', () => {
+  const log = new MemoryLog()
+  const watch = new HealthWatch()
+  watch.observe([reportLog(log)], 0)
+  log.isRoomLeft = false
+  watch.observe([reportLog(log)], 1e6)
+  assert.equal(watch.observe([reportLog(log)], 60e6).status, 'not-ready')
+})
+
+test('an upstream that is away is named within a minute, and the edge stays ready', () => {
+  const watch = new HealthWatch()
+  assert.equal(watch.observe([reportRoute(ROUTE)], 0).status, 'ready')
+  const health = watch.observe([reportRoute(ROUTE)], 59e6)
+  assert.equal(health.status, 'degraded')
+  assert.match(health.checks[0]?.cause ?? '', /12 waiting and no progress for 59 s \(connect ECONNREFUSED\)/)
+})
+
+test('an upstream that is away while nothing waits is no trouble', () => {
+  const watch = new HealthWatch()
+  watch.observe([reportRoute({ ...ROUTE, lagMessages: 0 })], 0)
+  assert.equal(watch.observe([reportRoute({ ...ROUTE, lagMessages: 0 })], 3600e6).status, 'ready')
+})
+
+test('a route that was stopped is failed at once', () => {
+  assert.equal(reportRoute({ ...ROUTE, state: 'stopped' }).state, 'failed')
+})
