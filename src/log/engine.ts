@@ -15,17 +15,18 @@ import type {
   Receipt,
   TopicOptions,
 } from './api.ts'
-import { DescriptorFiles } from './catalog/descriptor-files.ts'
 import { MAX_TAG_SIZE } from './core/batch-header.ts'
+import { bootNumber, hashBootId, isSameBoot } from './core/boot.ts'
 import { alignUp } from './core/byte-area.ts'
 import { FlashBudget } from './core/flash-budget.ts'
 import { FIRST_GROUP_AT, PAGE_SIZE } from './core/journal-format.ts'
 import type { ScanRules } from './core/journal-scan.ts'
 import type { PendingBatch } from './core/pending-batch.ts'
 import type { RollLimits } from './core/repack-plan.ts'
+import { JUMP } from './core/watermark.ts'
 import { type BlockCodec, zstdCodec } from './io/block-codec.ts'
-import { markSyncFailed, openBoot } from './io/boot-counter.ts'
 import { bodyChecksum } from './io/checksum.ts'
+import { clearFailureMark, isFailureMarked, markFailure } from './io/failure-mark.ts'
 import type { FileSystem } from './io/file-system.ts'
 import { Journal, type JournalRules } from './io/journal.ts'
 import type { JournalFile } from './io/journal-file.ts'
@@ -103,8 +104,7 @@ export async function openEngine(options: EngineOptions): Promise<LogEngine> {
     fileSystem.makeDirectory('journal')
     await fileSystem.syncDirectory('')
   }
-  const boot = await openBoot(fileSystem, new DescriptorFiles(fileSystem), options.bootId, found.scan.highestBoot)
-  const engine = new LogEngine(options, found, boot)
+  const engine = new LogEngine(options, found)
   await engine.start()
   return engine
 }
@@ -122,12 +122,15 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   readonly #moved = new Set<LogPartition>()
   #gate: AppendGate | undefined
   #runNumber: number
+  readonly #isAfterCleanStop: boolean
   #isClosed = false
+  /** An earlier process left the mark; it is taken away with the first sync, unless one fails here as well. */
+  #isFailureMarked: boolean
   appendedMessages = 0
   appendedRecordBytes = 0
   droppedMessages = 0
 
-  constructor(options: EngineOptions, found: FoundJournal, boot: { number: number; isAllOnDisk: boolean }) {
+  constructor(options: EngineOptions, found: FoundJournal) {
     const { fileSystem, settings, clock, scheduler, storeIdBytes, rules = {} } = options
     this.#options = options
     this.budget = new FlashBudget(options.flashBudgetPerDayBytes, clock.monotonicUs())
@@ -140,9 +143,12 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       maxDecodedBlocks: settings.decoded_blocks,
     })
     for (const spec of options.descriptors.specs()) this.partitions.set(spec.key, new LogPartition(spec, this))
-    const recovered = this.#recover(found, boot)
+    const bootHash = hashBootId(new TextEncoder().encode(options.bootId))
+    const isAllOnDisk = rules.isCacheTrusted === true || !isSameBoot(found.scan.boots, bootHash)
+    this.#isFailureMarked = isFailureMarked(fileSystem)
+    const recovered = this.#recover(found, bootHash, isAllOnDisk)
     this.#runNumber = recovered.highestRun
-    const isAllOnDisk = boot.isAllOnDisk || rules.isCacheTrusted === true
+    this.#isAfterCleanStop = recovered.isClean
     setFileStates(found, isAllOnDisk)
     this.files = new JournalFiles(
       {
@@ -160,7 +166,8 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       files: this.files,
       start: {
         ordinal: found.scan.nextOrdinal,
-        boot: boot.number,
+        boot: recovered.boot,
+        bootHash,
         last: lastGroup(found, isAllOnDisk),
         again: recovered.again,
       },
@@ -181,13 +188,17 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       events: {
         fileSealed: () => this.maintenance.kick(),
         settled: () => this.#notifyMoved(),
+        synced: () => this.#clearFailureMark(),
         failed: (error, file) => this.#appendFailed(error, file),
         writableAgain: () => this.#writableAgain(),
       },
       rules,
     })
     const readBuffer = options.readBuffer ?? new Uint8Array(bufferSize)
-    this.#reader = new PartitionReader(new JournalReader(this.files, bodyChecksum, readBuffer), this.segmentFiles)
+    this.#reader = new PartitionReader(
+      new JournalReader(this.journal, this.files, bodyChecksum, readBuffer),
+      this.segmentFiles,
+    )
     const repacker = new Repacker({
       fileSystem,
       segments: this.segmentFiles,
@@ -223,6 +234,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   /** Prepares files and waits until what was not proven is safe again. */
   async start(): Promise<void> {
     await this.maintenance.start()
+    if (this.#isAfterCleanStop) return this.#startSession()
     if (!this.journal.hasUnsynced) return
     let cancel = (): void => {}
     const tooLong = new Promise<void>((resolve) => {
@@ -230,6 +242,17 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     })
     await Promise.race([this.journal.flush().catch(() => {}), tooLong])
     cancel()
+  }
+
+  /** The clean stop spared buffered topics a jump: it must not do so again once offsets were given. */
+  async #startSession(): Promise<void> {
+    try {
+      await this.journal.startSession()
+    } catch {
+      for (const { watermark } of this.partitions.values()) {
+        if (watermark.isBuffered) watermark.jumpTo(watermark.nextOffset + JUMP)
+      }
+    }
   }
 
   setGate(gate: AppendGate): void {
@@ -391,7 +414,8 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   }
 
   purge(partition: LogPartition): Promise<void> {
-    return this.maintenance.exclusive(() => this.#dropBelow(partition, partition.nextOffset))
+    const end = partition.nextOffset
+    return this.maintenance.exclusive(() => this.#dropBelow(partition, end))
   }
 
   deleteSegments(partition: LogPartition, count: number, barrierOffset: bigint | null): Promise<number> {
@@ -432,7 +456,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
 
   // ---- inside -------------------------------------------------------------------------------------------------------
 
-  #recover(found: FoundJournal, boot: { number: number; isAllOnDisk: boolean }): Recovered {
+  #recover(found: FoundJournal, bootHash: number, isAllOnDisk: boolean): Recovered {
     const { fileSystem, hints, rules = {}, report, descriptors } = this.#options
     const recovered = recoverPartitions({
       fileSystem,
@@ -440,8 +464,9 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       journal: found,
       partitions: this.partitions,
       hints,
-      boot: boot.number,
-      isAllOnDisk: boot.isAllOnDisk,
+      isAllOnDisk,
+      bootNumber: (highestSegmentBoot) =>
+        bootNumber(found.scan.boots, bootHash, { hadFailure: this.#isFailureMarked, highestSegmentBoot }),
       rules,
       sequence: (batch) => this.producers.replay(batch),
       tagged: (batch) => void this.producers.replay(batch),
@@ -520,7 +545,8 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   }
 
   #appendFailed(error: EdgeError, file: JournalFile | undefined): void {
-    markSyncFailed(this.#options.fileSystem)
+    markFailure(this.#options.fileSystem)
+    this.#isFailureMarked = false
     const isRefusing = this.journal.refusal !== undefined
     this.#options.report({
       event: isRefusing ? 'log.append.refused' : 'log.sync.failed',
@@ -530,6 +556,12 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
         : `a sync failed, the file is given up and its last messages are written again: ${error.message}`,
       fields: { error_code: error.code, journal_file: file?.number ?? -1 },
     })
+  }
+
+  #clearFailureMark(): void {
+    if (!this.#isFailureMarked) return
+    this.#isFailureMarked = false
+    clearFailureMark(this.#options.fileSystem)
   }
 
   #writableAgain(): void {
@@ -544,9 +576,12 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
 
 const NO_RECORDS = new Uint8Array(0)
 
-/** Files with groups that count are sealed; the last one goes on where everything in it is known to be on the disk. */
+/**
+ * Files with groups that count are sealed; the last one goes on where everything in it is known to be on the disk: behind
+ * its last group, or over groups without batches that only the cache may hold.
+ */
 function setFileStates(found: FoundJournal, isAllOnDisk: boolean): void {
-  const { chain, unprovenFileIds } = found.scan
+  const { chain, proof, unprovenFileIds } = found.scan
   const living = new Set(chain.map((link) => link.fileId))
   for (const file of found.files) {
     file.isHeld = !isAllOnDisk && unprovenFileIds.has(file.number)
@@ -554,7 +589,9 @@ function setFileStates(found: FoundJournal, isAllOnDisk: boolean): void {
   }
   const tail = found.files.find((file) => file.number === chain.at(-1)?.fileId)
   if (tail === undefined || (!isAllOnDisk && unprovenFileIds.size > 0)) return
-  tail.position = alignUp(tail.position, PAGE_SIZE)
+  const kept = isAllOnDisk ? chain : chain.filter((link) => link.header.sequence <= proof)
+  const last = kept.findLast((link) => link.fileId === tail.number)?.header
+  tail.position = last === undefined ? FIRST_GROUP_AT : alignUp(last.position + last.length, PAGE_SIZE)
   if (tail.position < tail.size - FIRST_GROUP_AT) tail.state = 'active'
 }
 

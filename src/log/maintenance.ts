@@ -52,6 +52,10 @@ export class Maintenance {
     this.#options = options
   }
 
+  get isBusy(): boolean {
+    return this.#isRunning
+  }
+
   /** Makes the first files; resolves when appends have somewhere to go, or are known to have to wait. */
   async start(): Promise<void> {
     this.#findReserve()

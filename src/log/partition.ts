@@ -6,7 +6,7 @@ import type { RecordBatch } from '../sdk/wire/batch.ts'
 import type { Appended, Partition, ProducerTag, ReadRequest, ReadResult, Receipt, TopicOptions } from './api.ts'
 import { BATCH_FLAG, BATCH_KIND } from './core/batch-header.ts'
 import { Holes } from './core/holes.ts'
-import { JournalIndex } from './core/journal-index.ts'
+import { IN_MEMORY, JournalIndex } from './core/journal-index.ts'
 import { type BatchOwner, PendingBatch } from './core/pending-batch.ts'
 import { Watermark } from './core/watermark.ts'
 import type { ReadablePartition } from './io/partition-reader.ts'
@@ -164,6 +164,10 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
     const isShown = this.watermark.written(batch.endOffset)
     if (isShown) this.#settled(batch)
     return isShown
+  }
+
+  keptInMemory(batch: PendingBatch): void {
+    this.index.move(batch.fields.baseOffset, IN_MEMORY, batch.at)
   }
 
   writtenBefore(batch: PendingBatch): boolean {

@@ -92,6 +92,8 @@ class SequenceOwner implements BatchOwner {
     return false
   }
 
+  keptInMemory(): void {}
+
   synced(batch: PendingBatch): void {
     if (this.#tag !== undefined) this.#producers.settled(this.#tag, batch.fields.appendTimeUs)
   }

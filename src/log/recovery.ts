@@ -33,8 +33,9 @@ export interface RecoveryOptions {
   readonly journal: FoundJournal
   readonly partitions: ReadonlyMap<number, LogPartition>
   readonly hints: HintStore
-  readonly boot: number
   readonly isAllOnDisk: boolean
+  /** Number of this machine start, above that of every start which left something. */
+  readonly bootNumber: (highestSegmentBoot: number) => number
   readonly rules: RecoveryRules
   /** A batch of no partition: a producer's sequence. @returns who is to be told when it is written again. */
   readonly sequence: (batch: FoundBatch) => BatchOwner
@@ -43,6 +44,9 @@ export interface RecoveryOptions {
 }
 
 export interface Recovered {
+  /** The log was closed, and nothing was written since. */
+  readonly isClean: boolean
+  readonly boot: number
   readonly again: readonly GroupBuilder[]
   readonly highestRun: number
   readonly damage: DamageTally
@@ -93,26 +97,36 @@ export function recoverPartitions(options: RecoveryOptions): Recovered {
     if (batch.isDamaged) noteDamaged(state, batch)
     else if (take(partition, state, batch, isProven) && !isProven) again.add(batch, partition)
   })
-  const isClean = isCleanStop(options.journal)
-  const damagedPaths: string[] = []
-  const repeatedPaths: string[] = []
-  let highestRun = 0
+  const segmentsOf = new Map<LogPartition, RecoveredSegments>()
   for (const partition of options.partitions.values()) {
-    const state = found.get(partition.key) ?? new Found()
     const segments = recoverSegments({
       fileSystem: options.fileSystem,
       directory: partition.spec.directory,
       key: partition.key,
-      journalFirst: state.first,
+      journalFirst: found.get(partition.key)?.first,
       isJournalIgnored: options.rules.isJournalIgnored === true,
       isNextNameIgnored: options.rules.isNextNameIgnored === true,
     })
-    damagedPaths.push(...segments.damagedPaths)
-    repeatedPaths.push(...segments.repeatedPaths)
-    highestRun = Math.max(highestRun, segments.highestRun)
-    recoverPartition(options, { partition, state, segments, damage, isClean })
+    segmentsOf.set(partition, segments)
   }
-  return { again: again.groups(), highestRun, damage, unknownKeys, damagedPaths, repeatedPaths }
+  const all = [...segmentsOf.values()]
+  const highestSegmentBoot = all.reduce((most, { segments }) => Math.max(most, segments.at(-1)?.lastBoot ?? 0), 0)
+  const boot = options.bootNumber(highestSegmentBoot)
+  const isClean = isCleanStop(options.journal)
+  for (const [partition, segments] of segmentsOf) {
+    const state = found.get(partition.key) ?? new Found()
+    recoverPartition(options, { partition, state, segments, damage, isClean, boot })
+  }
+  return {
+    isClean,
+    boot,
+    again: again.groups(),
+    highestRun: all.reduce((most, { highestRun }) => Math.max(most, highestRun), 0),
+    damage,
+    unknownKeys,
+    damagedPaths: all.flatMap((each) => each.damagedPaths),
+    repeatedPaths: all.flatMap((each) => each.repeatedPaths),
+  }
 }
 
 /** @returns whether the batch goes on from what was there; else it was written twice. */
@@ -154,6 +168,7 @@ interface PartitionParts {
   readonly segments: RecoveredSegments
   readonly damage: DamageTally
   readonly isClean: boolean
+  readonly boot: number
 }
 
 function recoverPartition(options: RecoveryOptions, parts: PartitionParts): void {
@@ -201,14 +216,14 @@ function noteHoles({ partition, state }: PartitionParts, segmentEnd: bigint): vo
  * What no group proves is shown only after it has been written again and synced. Of a buffered partition it was seen
  * already, unless it stands behind a jump of this start: then it had not been shown before a sync that nothing proves.
  */
-function lowerToProven(options: RecoveryOptions, { partition, state }: PartitionParts, segmentEnd: bigint): void {
+function lowerToProven(options: RecoveryOptions, { partition, state, boot }: PartitionParts, segmentEnd: bigint): void {
   const { unproven } = state
   const { watermark } = partition
   if (unproven === undefined || unproven.base < segmentEnd) return
   watermark.durableEnd = highest(state.provenEnd ?? segmentEnd, segmentEnd)
   watermark.visibleEnd = watermark.isBuffered ? watermark.writtenEnd : watermark.durableEnd
-  const isOfThisStart = unproven.boot === options.boot
-  if (!watermark.isBuffered || !isOfThisStart || state.provenBoot === options.boot) return
+  const isOfThisStart = unproven.boot === boot
+  if (!watermark.isBuffered || !isOfThisStart || state.provenBoot === boot) return
   if (options.rules.isJumpShownUnsynced) return
   watermark.visibleEnd = watermark.durableEnd
   watermark.oweFrom(unproven.base)
@@ -216,11 +231,11 @@ function lowerToProven(options: RecoveryOptions, { partition, state }: Partition
 
 /** Goes on above every offset that may have been seen and is not there any more. */
 function jump(options: RecoveryOptions, parts: PartitionParts, last: { end: bigint; boot: number }): void {
-  const { partition, state, segments, damage, isClean } = parts
+  const { partition, state, segments, damage, isClean, boot } = parts
   const { watermark } = partition
   const lost = state.lastSequence < damage.lastSequence ? BigInt(Math.ceil(damage.lostBytes / 2)) : 0n
   const isUncertain = lost > 0n || segments.isEndUncertain
-  const mayBeLost = watermark.isBuffered && !isClean && last.boot !== options.boot && !options.rules.isJumpSkipped
+  const mayBeLost = watermark.isBuffered && !isClean && last.boot !== boot && !options.rules.isJumpSkipped
   let next = last.end
   if (mayBeLost || isUncertain) next = last.end + JUMP + lost
   next = highest(next, options.hints.hint(partition.key)?.nextOffset ?? 0n)

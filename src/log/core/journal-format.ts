@@ -19,7 +19,7 @@
  * | 16 | generation u64                           | 64 | session ordinal u32, 68 boot u32                    |
  * | 24 | own position u32, 28 flags u32           | 72 | first sequence of the session u64                   |
  * | 32 | session salt u64                         | 80 | wall clock u64 µs                                   |
- * | 40 | sequence u64                             | 88 | parent ordinal u32, 92 reserved                     |
+ * | 40 | sequence u64                             | 88 | parent ordinal u32, 92 boot hash u32                |
  */
 import { type ByteArea, getSafeU64, setSafeU64 } from './byte-area.ts'
 import { crc32 } from './checksum.ts'
@@ -71,6 +71,8 @@ export interface GroupHeader {
   readonly sessionFirst: number
   readonly wallUs: bigint
   readonly parent: number
+  /** CRC of the kernel's id of the machine start that wrote the group. */
+  readonly bootHash: number
 }
 
 /** CRC seed of a salt: its lower half. */
@@ -125,7 +127,7 @@ export function encodeGroupHeader(area: ByteArea, at: number, group: Omit<GroupH
   setSafeU64(view, at + 72, group.sessionFirst)
   view.setBigUint64(at + 80, group.wallUs, true)
   view.setUint32(at + 88, group.parent, true)
-  view.setUint32(at + 92, 0, true)
+  view.setUint32(at + 92, group.bootHash, true)
   const crc = crc32(bytes, at + 4, at + GROUP_HEADER_SIZE, seed)
   view.setUint32(at, crc, true)
   return crc
@@ -168,5 +170,6 @@ export function decodeGroupHeader(
     sessionFirst: getSafeU64(view, at + 72),
     wallUs: view.getBigUint64(at + 80, true),
     parent: view.getUint32(at + 88, true),
+    bootHash: view.getUint32(at + 92, true),
   }
 }

@@ -10,7 +10,9 @@ const FIRST_CAPACITY = 8
 /** A place is file number and position in one u32: positions are multiples of 8 below 64 MiB, files below 512. */
 const POSITION_BITS = 23
 const POSITION_UNIT = 8
-export const MAX_JOURNAL_FILE_NUMBER = 511
+export const MAX_JOURNAL_FILE_NUMBER = 510
+/** In the place of a file's number: the batch waits in memory to be written again, `position` is its place there. */
+export const IN_MEMORY = 511
 
 export class JournalIndex {
   #offsets = new Float64Array(FIRST_CAPACITY)

@@ -13,7 +13,7 @@
  *   damage; above it, it is the torn tail and ends the log.
  */
 import { alignUp } from './byte-area.ts'
-import { FIRST_GROUP_AT, GROUP_ALIGNMENT, GROUP_FLAG, type GroupHeader, PAGE_SIZE } from './journal-format.ts'
+import { FIRST_GROUP_AT, GROUP_ALIGNMENT, type GroupHeader, PAGE_SIZE } from './journal-format.ts'
 
 export interface FoundGroup {
   readonly header: GroupHeader
@@ -47,7 +47,8 @@ export interface JournalScan {
   /** Files with groups that no group proves: they must be kept until those have been written again and synced. */
   readonly unprovenFileIds: ReadonlySet<number>
   readonly nextOrdinal: number
-  readonly highestBoot: number
+  /** Which machine starts wrote what was found, replaced groups included. */
+  readonly boots: readonly { readonly boot: number; readonly bootHash: number }[]
 }
 
 /** Rules that a test can leave out, to see that the simulation notices. */
@@ -76,12 +77,12 @@ export function scanJournal(files: readonly FoundFile[], rules: ScanRules = {}):
     proof,
     unprovenFileIds: new Set(unproven.map((file) => file.id)),
     nextOrdinal: 1 + all.reduce((highest, group) => Math.max(highest, group.header.ordinal), 0),
-    highestBoot: all.reduce((highest, group) => Math.max(highest, group.header.boot), 0),
+    boots: all.map(({ header: { boot, bootHash } }) => ({ boot, bootHash })),
   }
 }
 
-const isUnproven = (group: FoundGroup, proof: number): boolean =>
-  group.header.sequence > proof && (group.header.flags & GROUP_FLAG.isCleanStop) === 0
+/** A group without batches, such as that of a clean stop, needs no proof. */
+const isUnproven = ({ header }: FoundGroup, proof: number): boolean => header.sequence > proof && header.batchCount > 0
 
 const highestDurable = (groups: readonly FoundGroup[]): number =>
   groups.reduce((highest, group) => Math.max(highest, group.header.durableSequence), 0)

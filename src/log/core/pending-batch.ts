@@ -8,6 +8,8 @@ import type { BatchHeader } from './batch-header.ts'
 export interface BatchOwner {
   /** It lies in the page cache at that place. @returns whether its promise holds with that. Called again when moved. */
   written(batch: PendingBatch, fileNumber: number, position: number): boolean
+  /** What was written may be gone: the batch waits at `batch.at` of the memory that is written again. */
+  keptInMemory(batch: PendingBatch): void
   /** After a sync: whether the promise of a written batch that still waits holds now. */
   writtenBefore(batch: PendingBatch): boolean
   /** It is on stable storage: every promise holds. */

@@ -12,7 +12,7 @@ import {
 } from '../core/batch-header.ts'
 import { areaOf, type ByteArea } from '../core/byte-area.ts'
 import type { Checksum } from '../core/checksum.ts'
-import type { JournalIndex } from '../core/journal-index.ts'
+import { IN_MEMORY, type JournalIndex } from '../core/journal-index.ts'
 import type { JournalFile } from './journal-file.ts'
 import type { JournalFiles } from './journal-files.ts'
 
@@ -26,13 +26,20 @@ export interface ReadBatch {
 }
 
 export class JournalReader {
+  readonly #journal: { readonly memory: ByteArea | undefined }
   readonly #files: JournalFiles
   readonly #checksum: Checksum
   readonly #buffer: ByteArea
   #used = 0
 
   /** @param bufferBytes at least the largest batch; may lie in another module's memory. */
-  constructor(files: JournalFiles, checksum: Checksum, bufferBytes: Uint8Array) {
+  constructor(
+    journal: { readonly memory: ByteArea | undefined },
+    files: JournalFiles,
+    checksum: Checksum,
+    bufferBytes: Uint8Array,
+  ) {
+    this.#journal = journal
     this.#files = files
     this.#checksum = checksum
     this.#buffer = areaOf(bufferBytes)
@@ -53,6 +60,7 @@ export class JournalReader {
    * @returns one result per entry read: the batch, or null where it is damaged. At least one when the buffer was restarted.
    */
   readRun(index: JournalIndex, first: number, last: number): (ReadBatch | null)[] {
+    if (index.fileNumber(first) === IN_MEMORY) return [this.#fromMemory(index, first)]
     const file = this.#files.byNumber(index.fileNumber(first))
     if (file === undefined) return [null]
     const start = index.position(first)
@@ -75,6 +83,7 @@ export class JournalReader {
 
   /** Header of one entry. */
   readHeader(index: JournalIndex, entry: number): BatchHeader | undefined {
+    if (index.fileNumber(entry) === IN_MEMORY) return this.#fromMemory(index, entry)?.header
     const file = this.#files.byNumber(index.fileNumber(entry))
     if (file === undefined) return undefined
     const area = areaOf(new Uint8Array(BATCH_HEADER_SIZE))
@@ -82,6 +91,18 @@ export class JournalReader {
     file.handle.read(area.bytes, position)
     if (!isBatchHeaderIntact(area, 0, file.seedAt(position))) return undefined
     return decodeBatchHeader(area, 0, index.size(entry))
+  }
+
+  /** Copied, since what waits there moves when it is written again. */
+  #fromMemory(index: JournalIndex, entry: number): ReadBatch | null {
+    const memory = this.#journal.memory
+    if (memory === undefined) return null
+    const at = index.position(entry)
+    const area = areaOf(memory.bytes.slice(at, at + index.size(entry)))
+    const header = decodeBatchHeader(area, 0, area.bytes.length)
+    if (header === undefined) return null
+    const recordsAt = recordsStart(area, header, BATCH_HEADER_SIZE)
+    return { header, recordsView: area.bytes.subarray(recordsAt, BATCH_HEADER_SIZE + header.bodySize) }
   }
 
   #parse(file: JournalFile, shift: number, index: JournalIndex, entry: number): ReadBatch | null {

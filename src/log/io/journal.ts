@@ -13,7 +13,7 @@ import { assert } from '../../assert.ts'
 import type { Clock } from '../../clock.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import type { ProducerTag } from '../api.ts'
-import { alignUp } from '../core/byte-area.ts'
+import { alignUp, type ByteArea } from '../core/byte-area.ts'
 import type { Checksum } from '../core/checksum.ts'
 import { type FlashBudget, SYNC_COST_BYTES } from '../core/flash-budget.ts'
 import { GroupCommit, type GroupCommitOptions } from '../core/group-commit.ts'
@@ -28,7 +28,7 @@ import {
 import type { PendingBatch } from '../core/pending-batch.ts'
 import type { Scheduler } from '../scheduler.ts'
 import { GroupBuffers, type GroupBuilder, mergedGroup as merged } from './group-buffer.ts'
-import type { JournalFile } from './journal-file.ts'
+import { type JournalFile, syncFile } from './journal-file.ts'
 import type { JournalFiles } from './journal-files.ts'
 
 /** Failed syncs or writes in a row after which the log refuses appends until a retry succeeds. */
@@ -49,6 +49,7 @@ export interface JournalRules {
 export interface JournalStart {
   readonly ordinal: number
   readonly boot: number
+  readonly bootHash: number
   readonly last: GroupIdentity
   /** What was found but not proven: written again as the first group. More than one only when a test leaves that rule out. */
   readonly again: readonly GroupBuilder[]
@@ -65,6 +66,8 @@ export interface JournalEvents {
   fileSealed(): void
   /** After acks and watermarks of a write or sync: wake who waits for messages. */
   settled(): void
+  /** A sync has succeeded. */
+  synced(): void
   /** The disk refused; `isWritable` tells whether the log goes on. */
   failed(error: EdgeError, file: JournalFile | undefined): void
   writableAgain(): void
@@ -86,6 +89,7 @@ export interface JournalOptions {
 }
 
 interface WrittenGroup {
+  readonly file: JournalFile
   readonly builder: GroupBuilder
   readonly identity: GroupIdentity
   readonly isFirst: boolean
@@ -117,6 +121,7 @@ export class Journal {
   #session: { salt: bigint; ordinal: number; first: number; parent: number; isStarted: boolean }
   #last: GroupIdentity
   #durable: GroupIdentity
+  #durableFile: JournalFile | undefined
   /** Names the running sync; one whose number is no longer this belongs to a file that was given up. */
   #syncNumber = 0
   #failuresInRow = 0
@@ -158,6 +163,24 @@ export class Journal {
 
   get hasUnsynced(): boolean {
     return this.#unsynced.length > 0 || this.#again.length > 0 || !this.#open.isEmpty
+  }
+
+  /** Whether a group in that file is synced: it proves all groups before it. */
+  isProvenBy(file: JournalFile): boolean {
+    return this.#durableFile === file
+  }
+
+  /** Where batches lie that a failure took from their file, until they are written again. */
+  get memory(): ByteArea | undefined {
+    return this.#again[0]?.area
+  }
+
+  /**
+   * Begins the session with a group of its own, synced: from then on the clean stop before it counts no more, so that a
+   * crash is told from a stop. Nothing was appended yet.
+   */
+  startSession(): Promise<void> {
+    return this.#writeMark(0)
   }
 
   /** Largest body of one batch. */
@@ -212,7 +235,7 @@ export class Journal {
     if (this.#isClosed) return
     try {
       await this.flush()
-      if (isClean && this.#refusal === undefined) await this.#markCleanStop()
+      if (isClean && this.#refusal === undefined) await this.#writeMark(GROUP_FLAG.isCleanStop)
     } catch (error) {
       // What could not be synced was not promised; the next open recovers it as after a crash.
       this.#options.events.failed(toEdgeError(error), undefined)
@@ -294,6 +317,7 @@ export class Journal {
       sessionFirst: this.#session.first,
       wallUs: this.#options.clock.wallUs(),
       parent: this.#session.parent,
+      bootHash: this.#options.start.bootHash,
     }
     const crc = encodeGroupHeader(area, start, header, seedOf(file.salt))
     try {
@@ -309,7 +333,7 @@ export class Journal {
     file.position = alignUp(position + builder.length, GROUP_ALIGNMENT)
     this.#session.isStarted = true
     this.#last = { sequence, crc, ordinal: this.#session.ordinal }
-    this.#unsynced.push({ builder, identity: this.#last, isFirst })
+    this.#unsynced.push({ file, builder, identity: this.#last, isFirst })
     for (const batch of builder.batches) {
       const isKept = batch.owner.written(batch, file.number, position + batch.at - start)
       if (isKept || this.#rules.isAckedBeforeSync) batch.settle(null)
@@ -379,6 +403,7 @@ export class Journal {
       return this.#fail(file, toEdgeError(error))
     }
     this.counters.syncCount++
+    this.#options.events.synced()
     this.#failuresInRow = 0
     this.#commit.syncEnded(this.#nowUs())
     const groups = this.#unsynced.splice(0, covered)
@@ -393,8 +418,9 @@ export class Journal {
     this.#soon()
   }
 
-  #becomeDurable({ builder, identity }: WrittenGroup): void {
+  #becomeDurable({ file, builder, identity }: WrittenGroup): void {
     this.#durable = identity
+    this.#durableFile = file
     const isSessionSafe = this.#again.length === 0 && !this.#unsynced.some((group) => group.isFirst)
     if (isSessionSafe) this.#files.release()
     for (const batch of builder.batches) {
@@ -450,6 +476,7 @@ export class Journal {
       : lost.length > 0
         ? [merged(lost)]
         : []
+    for (const { batches } of this.#again) for (const batch of batches) batch.owner.keptInMemory(batch)
     if (this.#open.start > 0) this.#open = this.#open.movedToFront()
     this.#last = this.#durable
     this.#session = this.#newSession(this.#session.ordinal + 1)
@@ -499,13 +526,21 @@ export class Journal {
     return { salt: this.#options.randomU64(), ordinal, first: 0, parent: 0, isStarted: false }
   }
 
-  async #markCleanStop(): Promise<void> {
-    if (!this.#write(this.#open, GROUP_FLAG.isCleanStop)) return
-    const file = this.#files.active
-    if (file === undefined) return
-    await new Promise<void>((resolve, reject) => {
-      file.handle.datasync((error) => (error === null ? resolve() : reject(error)))
-    })
+  /** A group without batches, synced. Nothing else is un-synced, and nobody appends meanwhile. */
+  async #writeMark(flags: number): Promise<void> {
+    assert(this.#open.isEmpty && this.#unsynced.length === 0, 'a mark stands alone')
+    const file = this.#fileFor(this.#open.length)
+    if (file === undefined || !this.#write(this.#open, flags)) {
+      throw new EdgeError('EDGE_APPEND_FAILED', 'no journal file takes a group now')
+    }
+    file.position = alignUp(file.position, PAGE_SIZE)
+    try {
+      await syncFile(file.handle)
+    } catch (error) {
+      this.#fail(file, toEdgeError(error))
+      throw error
+    }
+    for (const group of this.#unsynced.splice(0)) this.#becomeDurable(group)
   }
 }
 
