@@ -29,6 +29,8 @@ export const SYNC_DEFAULTS = {
   requestTimeoutMinMs: 2000,
   requestTimeoutInitialMs: 10_000,
   requestTimeoutMaxMs: 60_000,
+  /** What the slowest link worth using carries: large sends get that much more time. */
+  slowestBytesPerSecond: 32_000,
   connectTimeoutMs: 15_000,
   /** Idle links are pinged so that address translation on the way keeps them. */
   heartbeatIntervalMs: 5000,

@@ -6,6 +6,7 @@
  * (at least once).
  */
 import { EdgeError, toEdgeError } from '../../errors.ts'
+import type { Polled } from '../api/messages.ts'
 import type { StoredOffset } from '../api/offsets.ts'
 import { SDK_DEFAULTS } from '../defaults.ts'
 import { PARTITION_NOT_OWNED } from '../wire/commands/messages.ts'
@@ -185,6 +186,11 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
       this.#membership?.invalidate()
       return []
     }
+    if (this.#membership && isAnothers(partitionId, position, polled)) {
+      // Others read on from here: once it is ours again, the stored offset counts.
+      this.#positions.delete(partitionId)
+      return []
+    }
     const last = polled.messages.at(-1)
     if (last !== undefined) position.next = last.offset + 1n
     return polled.messages
@@ -278,6 +284,12 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
       if (signal.aborted) done()
     })
   }
+}
+
+/** Older servers answer a member's poll of a partition it does not own like an empty partition 0. */
+function isAnothers(partitionId: number, position: Position, polled: Polled): boolean {
+  if (polled.messages.length > 0) return false
+  return polled.partitionId !== partitionId || (polled.currentOffset === 0n && (position.next ?? 0n) > 1n)
 }
 
 const MEMBERSHIP_CODES: ReadonlySet<string> = new Set([

@@ -1,6 +1,6 @@
 /**
  * This connection's place in a consumer group: creates and joins the group, learns its partitions, and does so again after
- * each reconnect. Newer servers are asked what this member may poll now; older ones list what it owns.
+ * each reconnect. Newer servers are asked what this member may poll now; older ones tell it by how they answer polls.
  */
 import { EdgeError } from '../../errors.ts'
 import type { Identifier } from '../wire/primitives.ts'
@@ -73,11 +73,12 @@ export class GroupMembership {
     return (await this.#client.groups.sync(this.#stream, this.#topic, this.#name))?.partitions ?? null
   }
 
+  /**
+   * All of them: an older server names members by numbers of its own, so who owns what shows only in its answers. A poll
+   * of a partition that is another member's comes back empty, under another partition's number.
+   */
   async #owned(): Promise<readonly number[] | null> {
-    const [me, group] = await Promise.all([
-      this.#client.system.me(),
-      this.#client.groups.get(this.#stream, this.#topic, this.#name),
-    ])
-    return group?.members.find(({ id }) => id === me.clientId)?.partitions ?? null
+    const topic = await this.#client.topics.get(this.#stream, this.#topic)
+    return topic?.partitions.map(({ id }) => id) ?? null
   }
 }

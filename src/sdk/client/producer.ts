@@ -125,9 +125,11 @@ export class Producer implements AsyncDisposable {
     if (this.#isClosing) throw new EdgeError('EDGE_SHUTTING_DOWN', 'the producer was closed')
     const { promise, resolve, reject } = Promise.withResolvers<SendConfirmation | null>()
     this.#push(spooled, resolve, reject)
-    const spooling = this.#options.spool?.append(spooled)
+    const { spool } = this.#options
+    const spooling = spool === undefined ? undefined : spool.append(spooled)
     this.#schedule()
-    if (spooling) await spooling
+    promise.catch(() => {}) // told below, unless the spool fails first
+    await spooling
     return await promise
   }
 

@@ -53,6 +53,8 @@ export class Forwarder {
   /** Where the first of our records would land upstream: what lower bounds are counted from. */
   #upstreamBase = 0n
   #isLinkUp = false
+  /** Goes down when others' messages make an answer too large for us. */
+  #tailPageCount: number
   /** A send below `end` may be on its way since then. */
   #doubt: { sinceUs: number; end: bigint } | null
   #read: ReadSummary | null = null
@@ -68,6 +70,7 @@ export class Forwarder {
     this.#batcher = new Batcher(options.bounds)
     this.#backoff = new Backoff(options.retry, options.random)
     this.#stateSinceUs = nowUs
+    this.#tailPageCount = options.tailPageCount
     this.#cursor = options.cursor
     this.#incarnation = options.cursor?.incarnation ?? 0
     this.#logStart = options.logStart
@@ -178,7 +181,7 @@ export class Forwarder {
     const hasCursor = this.#cursor !== undefined
     this.#scan = new TailScan({
       prefixes,
-      pageCount: this.#options.tailPageCount,
+      pageCount: this.#tailPageCount,
       // Where nothing can be there, the newest message is read for its offset alone.
       maxCount: wasNeverSent ? 1 : hasCursor ? Number.MAX_SAFE_INTEGER : this.#options.tailScanMaxCount,
     })
@@ -294,6 +297,8 @@ export class Forwarder {
     const read = this.#read
     this.#reason = failure.error
     if (wasSending && isOutcomeUnknown(failure.kind)) this.#markDoubt(nowUs)
+    const isPageTooLarge = this.#state === 'in-doubt' && failure.error.code === 'EDGE_FRAME_TOO_LARGE'
+    if (isPageTooLarge) this.#tailPageCount = Math.max(1, Math.floor(this.#tailPageCount / 2))
     if (failure.kind === 'forbidden') {
       this.#block(failure.error, nowUs)
       return

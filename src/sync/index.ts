@@ -1,0 +1,277 @@
+/**
+ * Store and forward: carries local topics to central servers, each record once and in order per partition, over links and
+ * servers that come and go. What it promises and what its states mean: `docs/sync.md`.
+ */
+import { EdgeError } from '../errors.ts'
+import { describeTarget } from '../sdk/index.ts'
+import type { ForwarderView } from './core/forwarder-protocol.ts'
+import { idPrefix } from './core/message-id.ts'
+import { RoundTrip } from './core/round-trip.ts'
+import type { Route } from './core/route.ts'
+import { SYNC_DEFAULTS } from './defaults.ts'
+import { openBinaryUpstream } from './io/binary-upstream.ts'
+import { openHttpUpstream } from './io/http-upstream.ts'
+import { NetworkWatch } from './io/network-watch.ts'
+import type { PartitionRunner, RunnerOptions } from './io/partition-runner.ts'
+import type { OpenUpstream } from './io/upstream.ts'
+import { UpstreamLoop } from './io/upstream-loop.ts'
+import type { SourcePartition, SourceTopic, SyncPorts } from './ports.ts'
+import { readSyncOptions, type SyncOptions, type SyncSettings, type UpstreamSettings } from './settings.ts'
+import type { SyncPartitionState, SyncReason, SyncState, UpstreamState } from './state.ts'
+
+export { parseRoute, type RouteSpec } from './core/route.ts'
+export { SYNC_DEFAULTS } from './defaults.ts'
+export type {
+  Cursor,
+  CursorStore,
+  DeadLetter,
+  DeadLetterSink,
+  LogSource,
+  SourcePartition,
+  SourceRead,
+  SourceTopic,
+  SyncPorts,
+} from './ports.ts'
+export { readSyncOptions, type SyncOptions, type UpstreamSpec } from './settings.ts'
+export type { SyncPartitionState, SyncReason, SyncState, UpstreamState } from './state.ts'
+
+export interface Sync extends AsyncDisposable {
+  state(): SyncState
+  /** Tries every link that waits, now. */
+  probe(): void
+  /** Stops at once and resolves when nothing of it runs. Idempotent. */
+  close(): Promise<void>
+}
+
+const US_MS = 1000
+
+/**
+ * Starts forwarding. Call it before anything new is appended: what the log holds at this moment is what an earlier process
+ * may have sent.
+ *
+ * @throws {EdgeError} EDGE_CONFIG_INVALID with all problems; never for an upstream that cannot be reached.
+ */
+export function startSync(options: SyncOptions, ports: SyncPorts): Sync {
+  return new SyncRunner(readSyncOptions(options), ports)
+}
+
+class SyncRunner implements Sync {
+  readonly #settings: SyncSettings
+  readonly #ports: SyncPorts
+  readonly #loops = new Map<string, UpstreamLoop>()
+  readonly #watch: NetworkWatch
+  readonly #unsubscribe: () => void
+  readonly #warned = new Set<string>()
+  #topics: readonly SourceTopic[] = []
+
+  constructor(settings: SyncSettings, ports: SyncPorts) {
+    this.#settings = settings
+    this.#ports = ports
+    for (const upstream of settings.upstreams) this.#loops.set(upstream.name, this.#loopOf(upstream))
+    this.#takeTopics()
+    this.#unsubscribe = ports.log.onTopicsChanged(() => this.#takeTopics())
+    this.#watch = new NetworkWatch({
+      intervalMs: SYNC_DEFAULTS.networkCheckMs,
+      clock: ports.clock,
+      onChange: () => this.probe(),
+      onTick: () => {
+        for (const loop of this.#loops.values()) loop.watch()
+      },
+    })
+    for (const loop of this.#loops.values()) loop.start()
+  }
+
+  state(): SyncState {
+    const nowUs = this.#ports.clock.monotonicUs()
+    return { upstreams: [...this.#loops.values()].map((loop) => upstreamState(loop, nowUs)) }
+  }
+
+  probe(): void {
+    for (const loop of this.#loops.values()) loop.probe()
+  }
+
+  close(): Promise<void> {
+    this.#unsubscribe()
+    this.#watch.close()
+    const error = new EdgeError('EDGE_SHUTTING_DOWN', 'sync was closed')
+    for (const loop of this.#loops.values()) loop.close(error)
+    return Promise.resolve()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  #loopOf(settings: UpstreamSettings): UpstreamLoop {
+    const roundTrip = new RoundTrip({
+      initialUs: settings.requestTimeoutInitialMs * US_MS,
+      minUs: settings.requestTimeoutMinMs * US_MS,
+      maxUs: settings.requestTimeoutMaxMs * US_MS,
+    })
+    const { clock } = this.#ports
+    const open: OpenUpstream =
+      settings.target.scheme === 'http'
+        ? (signal) => openHttpUpstream({ ...settings, clock, roundTrip }, signal)
+        : (signal) => openBinaryUpstream({ ...settings, clock, roundTrip }, signal)
+    const loop: UpstreamLoop = new UpstreamLoop(settings, this.#ports, roundTrip, open, () => this.#reached(loop))
+    return loop
+  }
+
+  /** Where one server can be reached, another may be: those that merely wait are tried. */
+  #reached(reached: UpstreamLoop): void {
+    for (const loop of this.#loops.values()) {
+      if (loop !== reached && loop.link.failureKind === 'unreachable') loop.probe()
+    }
+  }
+
+  #takeTopics(): void {
+    this.#topics = this.#ports.log.topics()
+    const wanted = new Map<string, { name: string; options: RunnerOptions }[]>()
+    const targets = new Set<string>()
+    for (const route of this.#settings.routes) {
+      for (const topic of this.#topics) this.#take(route, topic, wanted, targets)
+    }
+    for (const [upstreamName, loop] of this.#loops) {
+      const runners = wanted.get(upstreamName) ?? []
+      const names = new Set(runners.map(({ name }) => name))
+      loop.keepOnly((name) => names.has(name))
+      for (const { name, options } of runners) if (!loop.has(name)) loop.add(name, options)
+    }
+  }
+
+  #take(
+    route: Route,
+    topic: SourceTopic,
+    wanted: Map<string, { name: string; options: RunnerOptions }[]>,
+    targets: Set<string>,
+  ): void {
+    const target = this.#targetOf(route, topic)
+    const loop = this.#loops.get(route.upstreamName)
+    if (target === undefined || loop === undefined) return
+    for (const partition of topic.partitions) {
+      // Two routes to one place would carry the same ids twice: the first one counts.
+      const place = JSON.stringify([route.upstreamName, target.streamName, target.topicName, partition.key])
+      if (targets.has(place)) {
+        this.#warnOnce('sync.route.shadowed', { route: route.name, stream: topic.streamName, topic: topic.topicName })
+        continue
+      }
+      targets.add(place)
+      const runners = wanted.get(route.upstreamName) ?? []
+      runners.push({ name: place, options: this.#runnerOptions(loop, route, topic, partition, target) })
+      wanted.set(route.upstreamName, runners)
+    }
+  }
+
+  #targetOf(route: Route, topic: SourceTopic): ReturnType<Route['target']> {
+    try {
+      return route.target(topic)
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error)
+      this.#warnOnce('sync.route.name-invalid', { route: route.name, topic: topic.topicName, reason })
+      return undefined
+    }
+  }
+
+  #warnOnce(event: string, fields: Readonly<Record<string, string>>): void {
+    const key = `${event} ${JSON.stringify(fields)}`
+    if (this.#warned.has(key)) return
+    this.#warned.add(key)
+    this.#ports.logger.warn(event, fields)
+  }
+
+  #runnerOptions(
+    loop: UpstreamLoop,
+    route: Route,
+    topic: SourceTopic,
+    partition: SourcePartition,
+    target: { readonly streamName: string; readonly topicName: string },
+  ): RunnerOptions {
+    const { settings } = loop
+    const { streamName, topicName } = topic
+    const { log, cursors, deadLetters, clock, logger, random = Math.random } = this.#ports
+    return {
+      route,
+      source: { streamName, topicName },
+      target,
+      partition,
+      partitionCount: () => this.#partitionCount(streamName, topicName, partition.partitionId),
+      forwarder: {
+        idPrefix: (incarnation) => idPrefix(log.storeId, partition.key, incarnation),
+        bounds: { maxCount: settings.maxBatchCount, maxBytes: settings.maxBatchBytes },
+        retry: { minDelayUs: settings.retryDelayMinMs * US_MS, maxDelayUs: settings.retryDelayMaxMs * US_MS },
+        blockedRetryUs: settings.blockedRetryMs * US_MS,
+        settleUs: settings.settleMs * US_MS,
+        maxRefusals: settings.maxRefusals,
+        maxDeadLettersInRow: settings.maxDeadLettersInRow,
+        tailPageCount: settings.tailPageCount,
+        tailScanMaxCount: settings.tailScanMaxCount,
+        random,
+      },
+      cursors,
+      deadLetters,
+      slots: loop.slots,
+      budget: loop.budget,
+      clock,
+      logger,
+    }
+  }
+
+  #partitionCount(streamName: string, topicName: string, partitionId: number): number {
+    const topic = this.#topics.find((one) => one.streamName === streamName && one.topicName === topicName)
+    return Math.max(topic?.partitions.length ?? 0, partitionId + 1)
+  }
+}
+
+function upstreamState(loop: UpstreamLoop, nowUs: number): UpstreamState {
+  const { link, settings, roundTrip } = loop
+  const partitions = [...loop.runners].map((runner) => partitionState(runner, nowUs))
+  return {
+    name: settings.name,
+    url: describeTarget(settings.target),
+    link: link.state,
+    reason: reasonOf(link.reason),
+    failureKind: link.failureKind,
+    linkForMs: msBetween(loop.linkSinceUs, nowUs),
+    nextAttemptInMs: link.nextAttemptUs === null ? null : msBetween(nowUs, link.nextAttemptUs),
+    attempts: link.attempts,
+    protocol: loop.upstream?.protocol ?? null,
+    roundTripMs: roundTrip.smoothedUs === null ? null : Math.round(roundTrip.smoothedUs / US_MS),
+    usedTodayBytes: loop.budget.usedTodayBytes,
+    isStalled: loop.isStalled,
+    lagCount: partitions.reduce((sum, { lagCount }) => sum + lagCount, 0n),
+    sentCount: partitions.reduce((sum, { sentCount }) => sum + sentCount, 0n),
+    partitions,
+  }
+}
+
+function partitionState(runner: PartitionRunner, nowUs: number): SyncPartitionState {
+  const { route, source, target, partition } = runner.options
+  const view: ForwarderView = runner.view
+  const { lastConfirmedUs, blockedBy: _blockedBy, ...counters } = view.counters
+  const { durableEnd } = partition
+  return {
+    route: route.name,
+    streamName: source.streamName,
+    topicName: source.topicName,
+    partitionId: partition.partitionId,
+    upstreamStream: target.streamName,
+    upstreamTopic: target.topicName,
+    state: view.state,
+    stateForMs: msBetween(view.stateSinceUs, nowUs),
+    reason: reasonOf(view.reason),
+    nextAttemptInMs: view.nextAttemptUs === null ? null : msBetween(nowUs, view.nextAttemptUs),
+    confirmedOffset: view.confirmedOffset,
+    durableEnd,
+    lagCount: durableEnd > view.nextOffset ? durableEnd - view.nextOffset : 0n,
+    confirmedAgoMs: lastConfirmedUs === null ? null : msBetween(lastConfirmedUs, nowUs),
+    ...counters,
+  }
+}
+
+function reasonOf(error: EdgeError | null): SyncReason | null {
+  return error === null ? null : { code: error.code, text: error.message }
+}
+
+function msBetween(fromUs: number, toUs: number): number {
+  return Math.max(0, Math.round((toUs - fromUs) / US_MS))
+}

@@ -1,0 +1,153 @@
+/** A central server over Iggy's binary protocol, both generations, over TCP, TLS or WebTransport. */
+import type { Clock } from '../../clock.ts'
+import { EdgeError, toEdgeError } from '../../errors.ts'
+import { Connection, type ConnectionTarget, dialOf } from '../../sdk/index.ts'
+import type { StoredBatch } from '../../sdk/wire/batch.ts'
+import { CODE, type CommandCode } from '../../sdk/wire/codes.ts'
+import type { RequestBody, ResponseBody } from '../../sdk/wire/commands/index.ts'
+import { RecordCursor } from '../../sdk/wire/kernel/record-cursor.ts'
+import { NO_OPTIONS } from '../../sdk/wire/options.ts'
+import { failureKindOf } from '../core/classify.ts'
+import type { RoundTrip } from '../core/round-trip.ts'
+import type { TopicName } from '../core/route.ts'
+import type { TailMessage, TailPage, TailRequest } from '../core/tail.ts'
+import { TopicRegistry } from './topic-registry.ts'
+import type { Upstream } from './upstream.ts'
+
+export interface BinaryUpstreamSettings {
+  readonly target: ConnectionTarget
+  readonly clock: Clock
+  /** Outlives the connection: what was learned of the link holds for the next one. */
+  readonly roundTrip: RoundTrip
+  readonly connectTimeoutMs: number
+  readonly heartbeatIntervalMs: number
+  readonly maxInFlight: number
+  readonly slowestBytesPerSecond: number
+}
+
+/** Never stores an offset, so the number names nobody. */
+const TAIL_READER = { kind: 'consumer', id: 1 } as const
+const US_MS = 1000
+
+/** @throws {EdgeError} what dialling and login throw. */
+export async function openBinaryUpstream(settings: BinaryUpstreamSettings, signal: AbortSignal): Promise<Upstream> {
+  const { target, clock, roundTrip, connectTimeoutMs, heartbeatIntervalMs, maxInFlight } = settings
+  const connection = await Connection.open(
+    {
+      dial: dialOf({ ...target, options: { ...target.options, connectTimeoutMs } }),
+      generation: target.options.generation,
+      credentials: target.credentials,
+      connectTimeoutMs,
+      requestTimeoutMs: roundTrip.timeoutUs / US_MS,
+      heartbeatIntervalMs,
+      maxInFlight,
+      clock,
+      randomU128,
+    },
+    signal,
+  )
+  return new BinaryUpstream(connection, settings)
+}
+
+class BinaryUpstream implements Upstream {
+  readonly protocol: 'classic' | 'vsr'
+  readonly peer: string
+  readonly closed: Promise<EdgeError>
+  readonly #connection: Connection
+  readonly #settings: BinaryUpstreamSettings
+  readonly #topics: TopicRegistry
+
+  constructor(connection: Connection, settings: BinaryUpstreamSettings) {
+    this.#connection = connection
+    this.#settings = settings
+    this.protocol = connection.dialect
+    this.peer = connection.peer
+    this.closed = connection.closed
+    this.#topics = new TopicRegistry({
+      partitionCount: async ({ streamName: stream, topicName: topic }) => {
+        return (await this.#request(CODE.getTopic, { stream, topic }))?.partitionsCount ?? null
+      },
+      createStream: async (name) => {
+        await this.#request(CODE.createStream, { name, options: NO_OPTIONS })
+      },
+      createTopic: async ({ streamName: stream, topicName: name }, partitionsCount) => {
+        const body = { stream, name, partitionsCount, replicationFactor: 0, options: NO_OPTIONS }
+        await this.#request(CODE.createTopic, body)
+      },
+      addPartitions: async ({ streamName: stream, topicName: topic }, count) => {
+        await this.#request(CODE.createPartitions, { stream, topic, count })
+      },
+    })
+  }
+
+  ensureTopic(topic: TopicName, partitionCount: number): Promise<void> {
+    return this.#topics.ensure(topic, partitionCount)
+  }
+
+  async pollTail(topic: TopicName, partitionId: number, request: TailRequest): Promise<TailPage> {
+    const { streamName: stream, topicName } = topic
+    const strategy =
+      request.kind === 'last' ? { kind: 'last' as const } : { kind: 'offset' as const, offset: request.offset }
+    const body = { consumer: TAIL_READER, stream, topic: topicName, partitionId, strategy, count: request.count }
+    const polled = await this.#forTopic(topic, this.#request(CODE.pollMessages, { ...body, autoCommit: false }))
+    return { currentOffset: polled.currentOffset, messages: polled.batches.flatMap(idsOf) }
+  }
+
+  async send(topic: TopicName, partitionId: number, batch: StoredBatch): Promise<bigint | null> {
+    const { streamName: stream, topicName } = topic
+    const body = { stream, topic: topicName, partitioning: { kind: 'partition' as const, partitionId }, batch }
+    const sizeBytes = batch.recordsView.length
+    const sent = await this.#forTopic(topic, this.#request(CODE.sendMessages, body, sizeBytes))
+    return sent.confirmations[0]?.baseOffset ?? null
+  }
+
+  abort(error: EdgeError): void {
+    this.#connection.abort(error)
+  }
+
+  async #request<C extends CommandCode>(code: C, body: RequestBody<C>, sizeBytes = 0): Promise<ResponseBody<C>> {
+    const { clock, roundTrip, slowestBytesPerSecond } = this.#settings
+    const transferMs = (sizeBytes / slowestBytesPerSecond) * 1000
+    const startUs = clock.monotonicUs()
+    try {
+      const answer = await this.#connection.request(code, body, { timeoutMs: roundTrip.timeoutUs / US_MS + transferMs })
+      roundTrip.answered(clock.monotonicUs() - startUs)
+      return answer
+    } catch (cause) {
+      const error = toEdgeError(cause)
+      if (error.code === 'EDGE_UPSTREAM_TIMEOUT') roundTrip.timedOut()
+      // The session is of no use any more, although the connection may be: begin anew, with a login.
+      if (failureKindOf(error) === 'lost') this.#connection.abort(error)
+      throw error
+    }
+  }
+
+  async #forTopic<T>(topic: TopicName, work: Promise<T>): Promise<T> {
+    try {
+      return await work
+    } catch (error) {
+      if (error instanceof EdgeError && failureKindOf(error) === 'missing') this.#topics.forget(topic)
+      throw error
+    }
+  }
+}
+
+/** Offsets and ids of a polled batch, without copying what they belong to. */
+function idsOf(batch: StoredBatch): TailMessage[] {
+  const cursor = new RecordCursor(batch.recordsView, batch.baseOriginUs)
+  const view = new DataView(batch.recordsView.buffer, batch.recordsView.byteOffset, batch.recordsView.byteLength)
+  const found: TailMessage[] = []
+  for (let index = 0; index < batch.skip + batch.take && cursor.next(); index++) {
+    if (index < batch.skip) continue
+    const { idAt } = cursor
+    const id = idAt < 0 ? 0n : (view.getBigUint64(idAt + 8, true) << 64n) | view.getBigUint64(idAt, true)
+    found.push({ offset: batch.baseOffset + BigInt(index), id })
+  }
+  return found
+}
+
+function randomU128(): bigint {
+  const words = crypto.getRandomValues(new BigUint64Array(2))
+  const id = ((words[0] ?? 0n) << 64n) | (words[1] ?? 0n)
+  return id === 0n ? 1n : id
+}

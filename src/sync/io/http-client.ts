@@ -1,0 +1,176 @@
+/** Requests to Iggy's REST API over kept-alive connections: JSON in and out, numbers exact, errors by Iggy's number. */
+import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http'
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
+import type { LookupFunction } from 'node:net'
+import { EdgeError } from '../../errors.ts'
+import { errorOfStatus, lookupHost } from '../../sdk/index.ts'
+
+export interface HttpClientOptions {
+  readonly host: string
+  readonly port: number
+  readonly tls: boolean
+  readonly tlsValidateCertificate: boolean
+  readonly maxSockets: number
+  readonly signal: AbortSignal
+}
+
+export interface HttpCall {
+  readonly method: string
+  readonly path: string
+  readonly bodyBytes: Uint8Array | null
+  readonly token: string | null
+  readonly timeoutMs: number
+}
+
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024
+const CERTIFICATE_DATES = new Set(['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID'])
+
+export class HttpClient {
+  readonly #options: HttpClientOptions
+  readonly #agent: HttpAgent | HttpsAgent
+  readonly #abort = new AbortController()
+  #closedBy: EdgeError | null = null
+
+  constructor(options: HttpClientOptions) {
+    this.#options = options
+    const agentOptions = { keepAlive: true, maxSockets: options.maxSockets, noDelay: true }
+    this.#agent = options.tls ? new HttpsAgent(agentOptions) : new HttpAgent(agentOptions)
+  }
+
+  /** @returns the parsed body, or null when there is none. @throws {EdgeError} the refusal, with `details.httpStatus`. */
+  async request(call: HttpCall): Promise<unknown> {
+    if (this.#closedBy) throw this.#closedBy
+    const limit = AbortSignal.timeout(call.timeoutMs)
+    const signal = AbortSignal.any([limit, this.#abort.signal, this.#options.signal])
+    try {
+      const answer = await this.#exchange(call, signal)
+      const text = await textOf(answer)
+      const status = answer.statusCode ?? 0
+      if (status >= 200 && status < 300) return text === '' ? null : parseExactly(text)
+      throw refusal(call, status, text, answer.headers['retry-after'])
+    } catch (cause) {
+      if (cause instanceof EdgeError) throw cause
+      if (this.#closedBy) throw this.#closedBy
+      if (limit.aborted) {
+        throw new EdgeError(
+          'EDGE_UPSTREAM_TIMEOUT',
+          `${this.#where}: no answer within ${Math.round(call.timeoutMs)} ms`,
+        )
+      }
+      throw this.#connectError(cause)
+    }
+  }
+
+  /** Ends all connections; requests that wait fail with `error`. */
+  close(error: EdgeError): void {
+    this.#closedBy ??= error
+    this.#abort.abort()
+    this.#agent.destroy()
+  }
+
+  get #where(): string {
+    return `${this.#options.host}:${this.#options.port}`
+  }
+
+  #exchange(call: HttpCall, signal: AbortSignal): Promise<IncomingMessage> {
+    const { host, port, tls, tlsValidateCertificate } = this.#options
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+    const lookup: LookupFunction = (name, { all }, callback) => {
+      lookupHost(name, signal).then(
+        (addresses) => {
+          const first = addresses[0]
+          if (all === true) callback(null, [...addresses])
+          else callback(null, first?.address ?? '', first?.family ?? 4)
+        },
+        (error) => callback(error, '', 0),
+      )
+    }
+    const send = tls ? requestHttps : requestHttp
+    const request = send({
+      host,
+      port,
+      method: call.method,
+      path: call.path,
+      agent: this.#agent,
+      lookup,
+      signal,
+      ...(tls ? { rejectUnauthorized: tlsValidateCertificate } : {}),
+      headers: {
+        accept: 'application/json',
+        ...(call.token === null ? {} : { authorization: `Bearer ${call.token}` }),
+        ...(call.bodyBytes === null
+          ? {}
+          : { 'content-type': 'application/json', 'content-length': call.bodyBytes.length }),
+      },
+    })
+    request.on('response', resolve)
+    request.on('error', reject)
+    request.end(call.bodyBytes ?? undefined)
+    return promise
+  }
+
+  #connectError(cause: unknown): EdgeError {
+    const error: Error & { code?: string } = cause instanceof Error ? cause : new Error(String(cause))
+    const code = error.code ?? ''
+    const isCertificate = /CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS/.test(code)
+    const reason = CERTIFICATE_DATES.has(code) ? 'clock' : isCertificate ? 'certificate' : 'route'
+    const text = error.message === '' ? code : error.message
+    return new EdgeError('EDGE_UPSTREAM_UNREACHABLE', `${this.#where}: ${text}`, { cause, details: { reason } })
+  }
+}
+
+async function textOf(answer: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  let sizeBytes = 0
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    sizeBytes += chunk.length
+    if (sizeBytes > MAX_ANSWER_BYTES) {
+      answer.destroy()
+      throw new EdgeError('EDGE_FRAME_TOO_LARGE', `answer: expected at most ${MAX_ANSWER_BYTES} bytes`)
+    }
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+/** Integers beyond 2^53 come as bigint, all other numbers as they are. */
+function parseExactly(text: string): unknown {
+  const revive = (_key: string, value: unknown, context?: { readonly source?: string }): unknown => {
+    const source = context?.source
+    if (typeof value !== 'number' || source === undefined || Number.isSafeInteger(value)) return value
+    return /^-?\d+$/.test(source) ? BigInt(source) : value
+  }
+  try {
+    return JSON.parse(text, revive)
+  } catch (cause) {
+    throw new EdgeError('EDGE_FRAME_INVALID', 'answer: expected JSON', { cause })
+  }
+}
+
+function refusal(call: HttpCall, status: number, text: string, retryAfter: string | undefined): EdgeError {
+  const what = `${call.method} ${call.path.split('?')[0]}`
+  const iggyCode = iggyCodeOf(text)
+  const error =
+    iggyCode === undefined
+      ? new EdgeError('EDGE_UPSTREAM_REFUSED', `${what}: the server answers ${status}`)
+      : errorOfStatus(iggyCode, what)
+  const retryAfterMs = retryAfter === undefined ? undefined : Number(retryAfter) * 1000
+  const details = {
+    ...error.details,
+    httpStatus: status,
+    ...(retryAfterMs !== undefined && Number.isFinite(retryAfterMs) ? { retryAfterMs } : {}),
+  }
+  return new EdgeError(error.code, error.message, { details })
+}
+
+/** The body's `id`; errors of the HTTP layer itself repeat the status there. */
+function iggyCodeOf(text: string): number | undefined {
+  try {
+    const body: unknown = JSON.parse(text)
+    if (typeof body !== 'object' || body === null || !('id' in body) || !('code' in body)) return undefined
+    const { id } = body
+    return typeof id === 'number' && !(id >= 400 && id < 600) ? id : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,186 @@
+/**
+ * A central server over Iggy's REST API, where nothing but HTTP gets through. Times of origin are stamped anew by the
+ * server, so ours travels in a header of the record. Exact numbers: ids have 39 digits, which plain JSON parsing rounds.
+ */
+import type { Clock } from '../../clock.ts'
+import { EdgeError, toEdgeError } from '../../errors.ts'
+import { type ConnectionTarget, unpackMessages } from '../../sdk/index.ts'
+import type { StoredBatch } from '../../sdk/wire/batch.ts'
+import { headerValueOf, stringHeader } from '../../sdk/wire/header-values.ts'
+import { encodeUserHeaders } from '../../sdk/wire/user-headers.ts'
+import { failureKindOf } from '../core/classify.ts'
+import type { RoundTrip } from '../core/round-trip.ts'
+import type { TopicName } from '../core/route.ts'
+import type { TailPage, TailRequest } from '../core/tail.ts'
+import { HttpClient } from './http-client.ts'
+import { TopicRegistry } from './topic-registry.ts'
+import type { Upstream } from './upstream.ts'
+
+export interface HttpUpstreamSettings {
+  readonly target: ConnectionTarget
+  readonly clock: Clock
+  readonly roundTrip: RoundTrip
+  readonly connectTimeoutMs: number
+  readonly maxInFlight: number
+  readonly slowestBytesPerSecond: number
+}
+
+/** Header that carries the time of origin, µs, since the server puts its own in its place. */
+const ORIGIN_HEADER = 'edge-origin-us'
+/** Servers without these two take 0 for their default. */
+const NEW_TOPIC = { compression_algorithm: 'none', message_expiry: 0, max_topic_size: 0 }
+const US_MS = 1000
+
+/** Connects by logging in. @throws {EdgeError} EDGE_CREDENTIALS_INVALID, EDGE_UPSTREAM_UNREACHABLE, EDGE_UPSTREAM_TIMEOUT. */
+export async function openHttpUpstream(settings: HttpUpstreamSettings, signal: AbortSignal): Promise<Upstream> {
+  const upstream = new HttpUpstream(settings, signal)
+  await upstream.login()
+  return upstream
+}
+
+class HttpUpstream implements Upstream {
+  readonly protocol = 'http'
+  readonly peer: string
+  readonly closed: Promise<EdgeError>
+  readonly #settings: HttpUpstreamSettings
+  readonly #http: HttpClient
+  readonly #topics: TopicRegistry
+  readonly #settleClosed: (error: EdgeError) => void
+  #token: string | null = null
+
+  constructor(settings: HttpUpstreamSettings, signal: AbortSignal) {
+    this.#settings = settings
+    const { host, port, options } = settings.target
+    this.peer = `${host}:${port}`
+    this.#http = new HttpClient({ host, port, ...options, maxSockets: settings.maxInFlight, signal })
+    const { promise, resolve } = Promise.withResolvers<EdgeError>()
+    this.closed = promise
+    this.#settleClosed = resolve
+    this.#topics = new TopicRegistry({
+      partitionCount: async (topic) => {
+        const found = await this.#ask('GET', topicPath(topic), null).catch((error) => {
+          if (failureKindOf(toEdgeError(error)) === 'missing') return null
+          throw error
+        })
+        return typeof found?.partitions_count === 'number' ? found.partitions_count : null
+      },
+      createStream: async (name) => {
+        await this.#ask('POST', '/streams', { name })
+      },
+      createTopic: async ({ streamName, topicName }, partitionCount) => {
+        const body = { name: topicName, partitions_count: partitionCount, ...NEW_TOPIC }
+        await this.#ask('POST', `/streams/${encodeURIComponent(streamName)}/topics`, body)
+      },
+      addPartitions: async (topic, count) => {
+        await this.#ask('POST', `${topicPath(topic)}/partitions`, { partitions_count: count })
+      },
+    })
+  }
+
+  async login(): Promise<void> {
+    const { credentials } = this.#settings.target
+    if (credentials === null) return
+    const isPassword = credentials.kind === 'password'
+    const path = isPassword ? '/users/login' : '/personal-access-tokens/login'
+    const body = isPassword
+      ? { username: credentials.username, password: credentials.password }
+      : { token: credentials.token }
+    const answer = await this.#ask('POST', path, body)
+    const access = answer?.access_token
+    const token = typeof access === 'object' && access !== null && 'token' in access ? access.token : null
+    if (typeof token !== 'string') throw new EdgeError('EDGE_FRAME_INVALID', `${this.peer}: login without a token`)
+    this.#token = token
+  }
+
+  ensureTopic(topic: TopicName, partitionCount: number): Promise<void> {
+    return this.#topics.ensure(topic, partitionCount)
+  }
+
+  async pollTail(topic: TopicName, partitionId: number, request: TailRequest): Promise<TailPage> {
+    const query = new URLSearchParams({
+      partition_id: String(partitionId),
+      kind: request.kind === 'last' ? 'last' : 'offset',
+      value: request.kind === 'last' ? '0' : String(request.offset),
+      count: String(request.count),
+      auto_commit: 'false',
+    })
+    const answer = await this.#forTopic(topic, this.#ask('GET', `${topicPath(topic)}/messages?${query}`, null))
+    const messages = Array.isArray(answer?.messages) ? answer.messages : []
+    return {
+      currentOffset: exact(answer?.current_offset),
+      messages: messages.map(({ header }) => ({ offset: exact(header?.offset), id: exact(header?.id) })),
+    }
+  }
+
+  async send(topic: TopicName, partitionId: number, batch: StoredBatch): Promise<bigint | null> {
+    const partition = new Uint8Array(4)
+    new DataView(partition.buffer).setUint32(0, partitionId, true)
+    const messages = unpackMessages(batch).map((message) => ({
+      id: message.id.toString(),
+      payload: message.payload.toBase64(),
+      user_headers: withOrigin(message.headersBytes, message.originUs).toBase64(),
+    }))
+    const body = { partitioning: { kind: 'partition_id', value: partition.toBase64() }, messages }
+    const answer = await this.#forTopic(topic, this.#ask('POST', `${topicPath(topic)}/messages`, body))
+    const confirmations = Array.isArray(answer?.confirmations) ? answer.confirmations : []
+    const baseOffset = confirmations[0]?.base_offset
+    return baseOffset === undefined ? null : exact(baseOffset)
+  }
+
+  abort(error: EdgeError): void {
+    this.#http.close(error)
+    this.#settleClosed(error)
+  }
+
+  async #ask(method: string, path: string, body: object | null): Promise<HttpAnswer | null> {
+    const { clock, roundTrip, slowestBytesPerSecond } = this.#settings
+    const bodyBytes = body === null ? null : new TextEncoder().encode(JSON.stringify(body))
+    const transferMs = ((bodyBytes?.length ?? 0) / slowestBytesPerSecond) * 1000
+    const startUs = clock.monotonicUs()
+    try {
+      const timeoutMs = roundTrip.timeoutUs / US_MS + transferMs
+      const answer = await this.#http.request({ method, path, bodyBytes, token: this.#token, timeoutMs })
+      roundTrip.answered(clock.monotonicUs() - startUs)
+      return answer as HttpAnswer | null
+    } catch (cause) {
+      const error = toEdgeError(cause)
+      if (error.code === 'EDGE_UPSTREAM_TIMEOUT') roundTrip.timedOut()
+      if (failureKindOf(error) === 'lost' || error.details.httpStatus === 401) this.abort(error)
+      throw error
+    }
+  }
+
+  async #forTopic<T>(topic: TopicName, work: Promise<T>): Promise<T> {
+    try {
+      return await work
+    } catch (error) {
+      if (failureKindOf(toEdgeError(error)) === 'missing') this.#topics.forget(topic)
+      throw error
+    }
+  }
+}
+
+/** As much of the answers as is looked at; integers came in exactly. */
+interface HttpAnswer {
+  readonly partitions_count?: unknown
+  readonly access_token?: unknown
+  readonly current_offset?: unknown
+  readonly messages?: readonly { readonly header?: { readonly offset?: unknown; readonly id?: unknown } }[]
+  readonly confirmations?: readonly { readonly base_offset?: unknown }[]
+}
+
+function topicPath({ streamName, topicName }: TopicName): string {
+  return `/streams/${encodeURIComponent(streamName)}/topics/${encodeURIComponent(topicName)}`
+}
+
+function exact(value: unknown): bigint {
+  return typeof value === 'number' || typeof value === 'bigint' ? BigInt(value) : 0n
+}
+
+function withOrigin(headersBytes: Uint8Array, originUs: bigint): Uint8Array {
+  const header = encodeUserHeaders([{ key: stringHeader(ORIGIN_HEADER), value: headerValueOf('uint64', originUs) }])
+  const joined = new Uint8Array(headersBytes.length + header.length)
+  joined.set(headersBytes)
+  joined.set(header, headersBytes.length)
+  return joined
+}

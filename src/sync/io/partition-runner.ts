@@ -1,0 +1,260 @@
+/** The shell around one partition's forwarder: does what it says, and tells it what came of it. */
+import type { Clock } from '../../clock.ts'
+import { EdgeError, toEdgeError } from '../../errors.ts'
+import type { Logger } from '../../logger.ts'
+import { unpackMessages } from '../../sdk/index.ts'
+import type { Budget } from '../core/budget.ts'
+import { failureKindOf, retryAfterUsOf } from '../core/classify.ts'
+import { Forwarder } from '../core/forwarder.ts'
+import type { Effect, ForwarderOptions, ForwarderView, Input } from '../core/forwarder-protocol.ts'
+import { joinBatches, type Outgoing } from '../core/outgoing.ts'
+import type { Route, TopicName } from '../core/route.ts'
+import type { CursorStore, DeadLetterSink, SourcePartition } from '../ports.ts'
+import { reportEvent } from './report-event.ts'
+import type { Slots } from './slots.ts'
+import type { Upstream } from './upstream.ts'
+
+export interface RunnerOptions {
+  readonly route: Route
+  readonly source: TopicName
+  readonly target: TopicName
+  readonly partition: SourcePartition
+  /** Partitions of the local topic now: the upstream topic gets as many. */
+  readonly partitionCount: () => number
+  readonly forwarder: Omit<ForwarderOptions, 'cursor' | 'logStart' | 'durableEnd'>
+  readonly cursors: CursorStore
+  readonly deadLetters: DeadLetterSink | undefined
+  readonly slots: Slots
+  readonly budget: Budget
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+/** `setTimeout` takes no longer waits; a later wake-up looks again. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+const US_MS = 1000
+
+export class PartitionRunner {
+  readonly options: RunnerOptions
+  readonly #forwarder: Forwarder
+  readonly #unsubscribe: () => void
+  #upstream: Upstream | null = null
+  #outgoing: Outgoing | null = null
+  #timer: ReturnType<typeof setTimeout> | null = null
+  #budgetTimer: ReturnType<typeof setTimeout> | null = null
+  #slot: 'none' | 'waiting' | 'held' = 'none'
+  #withdraw: () => void = () => {}
+  #isClosed = false
+
+  constructor(options: RunnerOptions) {
+    this.options = options
+    const { partition, route, cursors, clock } = options
+    this.#forwarder = new Forwarder(
+      {
+        ...options.forwarder,
+        cursor: cursors.cursor(route.name, partition.key),
+        logStart: partition.logStartOffset,
+        durableEnd: partition.durableEnd,
+      },
+      clock.monotonicUs(),
+    )
+    this.#unsubscribe = partition.onAppended(() => this.#appended())
+  }
+
+  get view(): ForwarderView {
+    return this.#forwarder.view()
+  }
+
+  linkUp(upstream: Upstream): void {
+    this.#upstream = upstream
+    this.#appended()
+    this.#feed({ type: 'link-up' })
+  }
+
+  linkDown(): void {
+    this.#upstream = null
+    this.#feed({ type: 'link-down' })
+  }
+
+  probe(): void {
+    this.#feed({ type: 'probe' })
+  }
+
+  /** Idempotent; answers that come later find nobody. */
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#unsubscribe()
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    if (this.#budgetTimer !== null) clearTimeout(this.#budgetTimer)
+    this.#releaseSlot()
+  }
+
+  #appended(): void {
+    const { logStartOffset: logStart, durableEnd } = this.options.partition
+    this.#feed({ type: 'appended', logStart, durableEnd })
+  }
+
+  #feed(input: Input): void {
+    if (this.#isClosed) return
+    for (const effect of this.#forwarder.step(input, this.options.clock.monotonicUs())) this.#carryOut(effect)
+    if (!this.#forwarder.needsSlot) this.#releaseSlot()
+  }
+
+  #carryOut(effect: Effect): void {
+    const { target, partition, cursors, route } = this.options
+    switch (effect.type) {
+      case 'ensure-topic':
+        this.#answer(effect.ticket, async (upstream) => {
+          await upstream.ensureTopic(target, this.options.partitionCount())
+          return { type: 'topic-ready', ticket: effect.ticket }
+        })
+        return
+      case 'poll-tail':
+        this.#answer(effect.ticket, async (upstream) => {
+          const page = await upstream.pollTail(target, partition.partitionId, effect.request)
+          return { type: 'tail', ticket: effect.ticket, page }
+        })
+        return
+      case 'read':
+        this.#withSlot(() => void this.#read(effect))
+        return
+      case 'send':
+        this.#send(effect)
+        return
+      case 'keep-dead-letter':
+        void this.#keepDeadLetter(effect)
+        return
+      case 'commit-cursor':
+        cursors.setCursor(route.name, partition.key, effect.cursor)
+        return
+      case 'wake':
+        this.#wakeAt(effect.atUs)
+        return
+      case 'report':
+        reportEvent(this.options, effect.report)
+        return
+    }
+  }
+
+  /** Runs one question to the upstream; its failure is an answer too. */
+  #answer(ticket: number, ask: (upstream: Upstream) => Promise<Input>): void {
+    const upstream = this.#upstream
+    if (upstream === null) return // `link-down` has been told, or is about to be
+    ask(upstream).then(
+      (input) => this.#feed(input),
+      (error) => this.#fail(ticket, toEdgeError(error)),
+    )
+  }
+
+  #fail(ticket: number, error: EdgeError, kind = failureKindOf(error)): void {
+    const retryAfterUs = retryAfterUsOf(error)
+    const failure = { kind, error, ...(retryAfterUs === undefined ? {} : { retryAfterUs }) }
+    this.#feed({ type: 'failed', ticket, failure })
+  }
+
+  // ---- reading and sending -----------------------------------------------------------------------------------------------
+
+  async #read(effect: Extract<Effect, { type: 'read' }>): Promise<void> {
+    const { ticket, fromOffset, bounds } = effect
+    try {
+      const reading = this.options.partition.read(fromOffset, bounds.maxCount, bounds.maxBytes)
+      // A hot read is used up in this very turn: its views end with it.
+      const read = reading instanceof Promise ? await reading : reading
+      const outgoing = joinBatches(read.batches, 0n)
+      this.#outgoing = outgoing ?? null
+      const nextOffset = nextAfter(outgoing, read.nextOffset, read.messageCount)
+      const summary = {
+        count: outgoing?.count ?? 0,
+        sizeBytes: outgoing?.sizeBytes ?? 0,
+        nextOffset,
+        // A hole behind records that stay for the next read is met again then.
+        hole: read.hole !== undefined && read.hole.end <= nextOffset ? read.hole : null,
+      }
+      this.#feed({ type: 'read', ticket, read: summary })
+    } catch (error) {
+      this.#fail(ticket, toEdgeError(error), 'busy')
+    }
+  }
+
+  #send(effect: Extract<Effect, { type: 'send' }>): void {
+    const outgoing = this.#outgoing
+    if (outgoing === null) return
+    const waitUs = this.options.budget.take(outgoing.sizeBytes, this.options.clock.monotonicUs())
+    if (waitUs > 0) {
+      const waitMs = Math.min(MAX_TIMER_MS, waitUs / US_MS)
+      this.#budgetTimer = setTimeout(() => this.#send(effect), waitMs)
+      this.#budgetTimer.unref()
+      return
+    }
+    const { target, partition } = this.options
+    this.#answer(effect.ticket, async (upstream) => {
+      const batch = { ...outgoing.batch, idSeed: effect.idPrefix }
+      const upstreamBaseOffset = await upstream.send(target, partition.partitionId, batch)
+      return { type: 'confirmed', ticket: effect.ticket, upstreamBaseOffset }
+    })
+  }
+
+  async #keepDeadLetter(effect: Extract<Effect, { type: 'keep-dead-letter' }>): Promise<void> {
+    const { deadLetters, route, source, partition } = this.options
+    const outgoing = this.#outgoing
+    try {
+      const [message] = outgoing === null ? [] : unpackMessages(outgoing.batch)
+      if (message === undefined) throw new EdgeError('EDGE_INTERNAL', `no record to set aside at ${effect.offset}`)
+      await deadLetters?.add({
+        route: route.name,
+        streamName: source.streamName,
+        topicName: source.topicName,
+        partitionId: partition.partitionId,
+        offset: message.offset,
+        payloadBytes: message.payload,
+        userHeadersBytes: message.headersBytes.length === 0 ? null : message.headersBytes,
+        originUs: message.originUs,
+        reason: effect.reason,
+      })
+      this.#feed({ type: 'dead-letter-kept', ticket: effect.ticket })
+    } catch (error) {
+      this.#fail(effect.ticket, toEdgeError(error), 'busy')
+    }
+  }
+
+  // ---- slots and timers --------------------------------------------------------------------------------------------------
+
+  #withSlot(run: () => void): void {
+    if (this.#slot === 'held') {
+      run()
+      return
+    }
+    this.#withdraw()
+    this.#slot = 'waiting'
+    this.#withdraw = this.options.slots.acquire(() => {
+      this.#slot = 'held'
+      run()
+    })
+  }
+
+  #releaseSlot(): void {
+    if (this.#slot === 'none') return
+    const wasHeld = this.#slot === 'held'
+    this.#slot = 'none'
+    this.#withdraw()
+    this.#withdraw = () => {}
+    this.#outgoing = null
+    if (this.#budgetTimer !== null) clearTimeout(this.#budgetTimer)
+    if (wasHeld) this.options.slots.release()
+  }
+
+  #wakeAt(atUs: number): void {
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    const waitMs = Math.max(0, (atUs - this.options.clock.monotonicUs()) / US_MS)
+    // Rounded up: a timer that fires early would find nothing due and never come again.
+    this.#timer = setTimeout(() => this.#feed({ type: 'woken' }), Math.min(MAX_TIMER_MS, Math.ceil(waitMs) + 1))
+    this.#timer.unref()
+  }
+}
+
+/** What was taken, or, when a hole ended the read before any record, where the log says to go on. */
+function nextAfter(outgoing: Outgoing | undefined, readNext: bigint, messageCount: number): bigint {
+  if (outgoing === undefined) return readNext
+  return outgoing.count === messageCount ? readNext : outgoing.nextOffset
+}

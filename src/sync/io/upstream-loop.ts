@@ -1,0 +1,213 @@
+/**
+ * Everything that belongs to one upstream: its link, its budget, its slots and the partitions that go there. Upstreams
+ * share nothing, so that one that is dead for a day costs another no delay.
+ */
+import type { EdgeError } from '../../errors.ts'
+import { toEdgeError } from '../../errors.ts'
+import { Budget } from '../core/budget.ts'
+import { linkFailureKindOf } from '../core/classify.ts'
+import { Link, type LinkEffect, type LinkInput } from '../core/link.ts'
+import type { RoundTrip } from '../core/round-trip.ts'
+import type { SyncPorts } from '../ports.ts'
+import type { UpstreamSettings } from '../settings.ts'
+import { PartitionRunner, type RunnerOptions } from './partition-runner.ts'
+import { Slots } from './slots.ts'
+import type { OpenUpstream, Upstream } from './upstream.ts'
+
+const MAX_TIMER_MS = 2 ** 31 - 1
+const US_MS = 1000
+
+export class UpstreamLoop {
+  readonly settings: UpstreamSettings
+  readonly roundTrip: RoundTrip
+  readonly budget: Budget
+  readonly slots: Slots
+  readonly #ports: SyncPorts
+  readonly #open: OpenUpstream
+  readonly #link: Link
+  readonly #runners = new Map<string, PartitionRunner>()
+  readonly #abort = new AbortController()
+  /** Told when the link comes up: others may be worth a try then. */
+  readonly #onUp: () => void
+  #upstream: Upstream | null = null
+  #timer: ReturnType<typeof setTimeout> | null = null
+  #sinceUs: number
+  #isStalled = false
+
+  constructor(
+    settings: UpstreamSettings,
+    ports: SyncPorts,
+    roundTrip: RoundTrip,
+    open: OpenUpstream,
+    onUp: () => void,
+  ) {
+    const { clock, random = Math.random } = ports
+    this.settings = settings
+    this.roundTrip = roundTrip
+    this.#ports = ports
+    this.#open = open
+    this.#onUp = onUp
+    this.#sinceUs = clock.monotonicUs()
+    this.budget = new Budget(settings, this.#sinceUs)
+    this.slots = new Slots(settings.maxInFlight)
+    this.#link = new Link(
+      {
+        minDelayUs: settings.retryDelayMinMs * US_MS,
+        maxDelayUs: settings.retryDelayMaxMs * US_MS,
+        stableAfterUs: settings.stableAfterMs * US_MS,
+        blockedRetryUs: settings.blockedRetryMs * US_MS,
+        clockRetryUs: settings.clockRetryMs * US_MS,
+      },
+      random,
+    )
+  }
+
+  get link(): Readonly<Pick<Link, 'state' | 'reason' | 'failureKind' | 'attempts' | 'nextAttemptUs'>> {
+    return this.#link
+  }
+
+  get linkSinceUs(): number {
+    return this.#sinceUs
+  }
+
+  get upstream(): Pick<Upstream, 'protocol' | 'peer'> | null {
+    return this.#upstream
+  }
+
+  get isStalled(): boolean {
+    return this.#isStalled
+  }
+
+  get runners(): Iterable<PartitionRunner> {
+    return this.#runners.values()
+  }
+
+  start(): void {
+    this.#feed({ type: 'start' })
+  }
+
+  has(name: string): boolean {
+    return this.#runners.has(name)
+  }
+
+  add(name: string, options: RunnerOptions): void {
+    const runner = new PartitionRunner(options)
+    this.#runners.set(name, runner)
+    if (this.#upstream) runner.linkUp(this.#upstream)
+  }
+
+  /** Ends the partitions that `isWanted` does not name. */
+  keepOnly(isWanted: (name: string) => boolean): void {
+    for (const [name, runner] of this.#runners) {
+      if (isWanted(name)) continue
+      runner.close()
+      this.#runners.delete(name)
+    }
+  }
+
+  /** Ends all pauses: the network or the clock changed, or another upstream was reached. */
+  probe(): void {
+    this.#feed({ type: 'probe' })
+    if (this.#link.state === 'up') for (const runner of this.#runners.values()) runner.probe()
+  }
+
+  /** Looks whether work is there and nothing moves; says so once. */
+  watch(): void {
+    const nowUs = this.#ports.clock.monotonicUs()
+    const limitUs = this.settings.stalledAfterMs * US_MS
+    const isStuck = [...this.#runners.values()].some(({ view }) => {
+      if (view.nextOffset >= view.durableEnd) return false
+      const lastUs = Math.max(view.counters.lastConfirmedUs ?? 0, this.#sinceUs, view.stateSinceUs)
+      return nowUs - lastUs > limitUs
+    })
+    const isStalled = isStuck && this.#link.state === 'up'
+    if (isStalled && !this.#isStalled) this.#ports.logger.warn('sync.stalled', { upstream: this.settings.name })
+    this.#isStalled = isStalled
+  }
+
+  /** Idempotent. What is on its way is left to the upstream: the next start reads its tail. */
+  close(error: EdgeError): void {
+    this.#feed({ type: 'close' })
+    this.#abort.abort()
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    for (const runner of this.#runners.values()) runner.close()
+    this.#upstream?.abort(error)
+    this.#upstream = null
+  }
+
+  #feed(input: LinkInput): void {
+    for (const effect of this.#link.step(input, this.#ports.clock.monotonicUs())) this.#carryOut(effect)
+  }
+
+  #carryOut(effect: LinkEffect): void {
+    switch (effect.type) {
+      case 'connect':
+        void this.#connect()
+        return
+      case 'wake':
+        this.#wakeAt(effect.atUs)
+        return
+      case 'changed':
+        this.#changed(effect)
+        return
+    }
+  }
+
+  async #connect(): Promise<void> {
+    let upstream: Upstream
+    try {
+      upstream = await this.#open(this.#abort.signal)
+    } catch (cause) {
+      const error = toEdgeError(cause)
+      this.#feed({ type: 'failed', kind: linkFailureKindOf(error), error })
+      return
+    }
+    if (this.#link.state !== 'connecting') {
+      upstream.abort(toEdgeError(new Error('not wanted any more')))
+      return
+    }
+    this.#upstream = upstream
+    this.#feed({ type: 'connected' })
+    const error = await upstream.closed
+    if (this.#upstream !== upstream) return
+    this.#upstream = null
+    this.#feed({ type: 'failed', kind: linkFailureKindOf(error), error })
+  }
+
+  #changed({ state, reason }: Extract<LinkEffect, { type: 'changed' }>): void {
+    const { logger, clock } = this.#ports
+    this.#sinceUs = clock.monotonicUs()
+    const fields = {
+      upstream: this.settings.name,
+      ...(reason ? { error_code: reason.code, reason: reason.message } : {}),
+    }
+    if (state === 'up' && this.#upstream) {
+      const { protocol, peer } = this.#upstream
+      logger.info('sync.link.up', { upstream: this.settings.name, protocol, peer })
+      for (const runner of this.#runners.values()) runner.linkUp(this.#upstream)
+      this.#onUp()
+      return
+    }
+    if (state === 'connecting') return
+    for (const runner of this.#runners.values()) runner.linkDown()
+    // The first failure of a series is news; the attempts after it are in the state.
+    if (state === 'waiting' && this.#link.attempts <= 1) logger.warn('sync.link.down', fields)
+    if (state === 'blocked') this.#reportBlocked(fields)
+  }
+
+  #lastBlocked = ''
+
+  #reportBlocked(fields: { readonly upstream: string; readonly error_code?: string; readonly reason?: string }): void {
+    const news = `${this.#link.failureKind} ${fields.error_code}`
+    if (news === this.#lastBlocked) return
+    this.#lastBlocked = news
+    this.#ports.logger.error('sync.link.blocked', { ...fields, kind: this.#link.failureKind })
+  }
+
+  #wakeAt(atUs: number): void {
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    const waitMs = Math.max(0, (atUs - this.#ports.clock.monotonicUs()) / US_MS)
+    this.#timer = setTimeout(() => this.#feed({ type: 'woken' }), Math.min(MAX_TIMER_MS, Math.ceil(waitMs) + 1))
+    this.#timer.unref()
+  }
+}

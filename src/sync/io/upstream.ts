@@ -1,0 +1,27 @@
+/** What forwarding asks of a central server, whichever protocol reaches it. Types only. */
+import type { EdgeError } from '../../errors.ts'
+import type { StoredBatch } from '../../sdk/wire/batch.ts'
+import type { TopicName } from '../core/route.ts'
+import type { TailPage, TailRequest } from '../core/tail.ts'
+
+export interface Upstream {
+  /** How it is spoken to, for pages and logs. */
+  readonly protocol: 'classic' | 'vsr' | 'http'
+  readonly peer: string
+  /** Settles when the link is over; every request that waits fails with the same error. */
+  readonly closed: Promise<EdgeError>
+  /** Creates stream, topic and partitions up to `partitionCount` where they are missing. */
+  ensureTopic(topic: TopicName, partitionCount: number): Promise<void>
+  pollTail(topic: TopicName, partitionId: number, request: TailRequest): Promise<TailPage>
+  /**
+   * Sends one batch, which is stored whole or not at all; ids come from its offsets and seed. Its bytes are the callee's.
+   *
+   * @returns offset of its first message there, or null when the server does not tell.
+   */
+  send(topic: TopicName, partitionId: number, batch: StoredBatch): Promise<bigint | null>
+  /** Gives up at once: what is still on its way from us shall not arrive. */
+  abort(error: EdgeError): void
+}
+
+/** @throws {EdgeError} whatever kept the link from coming about. */
+export type OpenUpstream = (signal: AbortSignal) => Promise<Upstream>

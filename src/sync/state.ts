@@ -1,0 +1,63 @@
+/** What sync is doing, for page, health, metrics and CLI: plain values, no secrets. Types only. */
+import type { ErrorCode } from '../errors.ts'
+import type { ForwarderState } from './core/forwarder-protocol.ts'
+import type { LinkFailureKind, LinkState } from './core/link.ts'
+
+export interface SyncState {
+  readonly upstreams: readonly UpstreamState[]
+}
+
+export interface UpstreamState {
+  readonly name: string
+  /** Without credentials. */
+  readonly url: string
+  readonly link: LinkState
+  /** Why it is not up. */
+  readonly reason: SyncReason | null
+  readonly failureKind: LinkFailureKind | null
+  /** How long the link has been in this state. */
+  readonly linkForMs: number
+  readonly nextAttemptInMs: number | null
+  /** Attempts since it was last stable. */
+  readonly attempts: number
+  readonly protocol: 'classic' | 'vsr' | 'http' | null
+  readonly roundTripMs: number | null
+  readonly usedTodayBytes: number
+  /** Work is there, the link is up, and nothing has moved for a while. */
+  readonly isStalled: boolean
+  /** Sums over its partitions. */
+  readonly lagCount: bigint
+  readonly sentCount: bigint
+  readonly partitions: readonly SyncPartitionState[]
+}
+
+export interface SyncReason {
+  readonly code: ErrorCode
+  readonly text: string
+}
+
+export interface SyncPartitionState {
+  readonly route: string
+  readonly streamName: string
+  readonly topicName: string
+  readonly partitionId: number
+  readonly upstreamStream: string
+  readonly upstreamTopic: string
+  readonly state: ForwarderState
+  readonly stateForMs: number
+  readonly reason: SyncReason | null
+  readonly nextAttemptInMs: number | null
+  /** Last local offset that is done with; null before the first. */
+  readonly confirmedOffset: bigint | null
+  readonly durableEnd: bigint
+  readonly lagCount: bigint
+  /** ms since the upstream confirmed something; null when it never did in this process. */
+  readonly confirmedAgoMs: number | null
+  readonly sentCount: bigint
+  readonly sentBytes: number
+  readonly recoveredCount: bigint
+  readonly forgottenCount: bigint
+  readonly deadLetterCount: bigint
+  readonly gapCount: bigint
+  readonly holeCount: bigint
+}
