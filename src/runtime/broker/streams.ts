@@ -15,7 +15,7 @@ export function createStreams(context: BrokerContext): Streams {
 
     stream: (caller, id) => findStream(context, caller, id, 'get-stream'),
 
-    createStream(caller, name) {
+    async createStream(caller, name) {
       rights.allow(caller, 'create-stream')
       return log.catalog.createStream(name)
     },

@@ -35,13 +35,15 @@ export function createTokens(context: BrokerContext): Tokens {
       return metadata.tokensOf(id).filter((row) => row.deviceJson === null)
     },
 
-    createToken: (caller, name, expiryUs) => create(rights.userOf(caller).id, name, expiryUs, null),
+    async createToken(caller, name, expiryUs) {
+      return create(rights.userOf(caller).id, name, expiryUs, null)
+    },
 
-    createDeviceToken(caller, name, expiryUs, deviceJson) {
+    async createDeviceToken(caller, name, expiryUs, deviceJson) {
       return create(rights.userOf(caller).id, name, expiryUs, deviceJson)
     },
 
-    deleteToken(caller, name) {
+    async deleteToken(caller, name) {
       const { id } = rights.userOf(caller)
       return serial.run(async () => {
         if (!metadata.tokensOf(id).some((row) => row.name === name)) {
@@ -62,7 +64,12 @@ export function createTokens(context: BrokerContext): Tokens {
     return row
   }
 
-  function create(userId: number, name: string, expiryUs: bigint | null, deviceJson: string | null): Promise<string> {
+  async function create(
+    userId: number,
+    name: string,
+    expiryUs: bigint | null,
+    deviceJson: string | null,
+  ): Promise<string> {
     checkName(name)
     return serial.run(async () => {
       const rows = metadata.tokensOf(userId)

@@ -67,7 +67,7 @@ export function createUsers(context: BrokerContext): Users {
       })
     },
 
-    updateUser(caller, id, change) {
+    async updateUser(caller, id, change) {
       rights.allow(caller, 'manage-users')
       if (change.username !== undefined) checkUsername(change.username)
       return serial.run(async () => {
@@ -79,7 +79,7 @@ export function createUsers(context: BrokerContext): Users {
       })
     },
 
-    deleteUser(caller, id) {
+    async deleteUser(caller, id) {
       rights.allow(caller, 'manage-users')
       return serial.run(async () => {
         const row = get(id)
@@ -90,7 +90,7 @@ export function createUsers(context: BrokerContext): Users {
       })
     },
 
-    setPermissions(caller, id, permissions) {
+    async setPermissions(caller, id, permissions) {
       rights.allow(caller, 'manage-users')
       return serial.run(async () => {
         const row = get(id)

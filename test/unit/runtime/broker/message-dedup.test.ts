@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { EdgeError } from '../../../../src/errors.ts'
+import { decodeRecords } from '../../../../src/sdk/wire/messages.ts'
+import { type BrokerWorld, batchOf, createBrokerWorld } from '../../../support/broker-world.ts'
+
+const WINDOW = { maxEntries: 100, expiryUs: 60_000_000n }
+
+async function withTopic(): Promise<BrokerWorld> {
+  const world = await createBrokerWorld()
+  await world.broker.createStream(world.root, 's')
+  await world.broker.createTopic(world.root, 's', { name: 't', partitionCount: 2, options: { dedupWindow: WINDOW } })
+  return world
+}
+
+function send(world: BrokerWorld, partitionId: number, ...messages: readonly (readonly [bigint, string])[]) {
+  const settled = Promise.withResolvers<void>()
+  const partitioning = { kind: 'partition', partitionId } as const
+  const result = world.broker.send(world.root, 's', 't', partitioning, batchOf(...messages), {
+    settled: (error) => (error === null ? settled.resolve() : settled.reject(error)),
+  })
+  return { result, settled: settled.promise }
+}
+
+function textsOf({ log }: BrokerWorld, partitionId: number): string[] {
+  const partition = log.partition(partitionId + 1)
+  const { batches } = partition?.read({ fromOffset: 0n, maxCount: 1000, maxBytes: 1e6 }) ?? { batches: [] }
+  return batches.flatMap((batch) => decodeRecords(batch).map(({ payloadView }) => Buffer.from(payloadView).toString()))
+}
+
+test('a batch sent again is answered as before and stored once, also to another partition', async () => {
+  await using world = await withTopic()
+  const first = send(world, 0, [1n, 'a'], [2n, 'b'])
+  await first.settled
+  const second = send(world, 1, [1n, 'a'], [2n, 'b'])
+  await second.settled
+  assert.deepEqual(second.result, first.result)
+  assert.deepEqual(textsOf(world, 0), ['a', 'b'])
+  assert.deepEqual(textsOf(world, 1), [])
+})
+
+test('what is new of a batch goes in without a gap, in order, whole', async () => {
+  await using world = await withTopic()
+  await send(world, 0, [1n, 'a']).settled
+  const mixed = send(world, 0, [1n, 'a'], [2n, 'b'], [2n, 'b again'], [0n, 'without id'], [3n, 'c'])
+  await mixed.settled
+  assert.equal(mixed.result.baseOffset, 1n)
+  assert.deepEqual(textsOf(world, 0), ['a', 'b', 'without id', 'c'])
+  await send(world, 0, [4n, 'd']).settled
+  assert.equal(world.log.partition(1)?.nextOffset, 5n)
+})
+
+test('a resend is answered with the batch it repeats, not before', async () => {
+  await using world = await withTopic()
+  world.log.holdSyncs = true
+  const first = send(world, 0, [1n, 'a'])
+  const again = send(world, 0, [1n, 'a'])
+  let isAnswered = false
+  again.settled.then(() => {
+    isAnswered = true
+  })
+  await Promise.resolve()
+  await Promise.resolve()
+  assert.equal(isAnswered, false)
+  world.log.syncNow()
+  await first.settled
+  await again.settled
+})
+
+test('a batch that failed is new when it comes again, and its resend fails with it', async () => {
+  await using world = await withTopic()
+  world.log.holdSyncs = true
+  const first = send(world, 0, [1n, 'a'])
+  const again = send(world, 0, [1n, 'a'])
+  world.log.syncNow(new EdgeError('EDGE_APPEND_FAILED', 'the disk refuses'))
+  await assert.rejects(first.settled, { code: 'EDGE_APPEND_FAILED' })
+  await assert.rejects(again.settled, { code: 'EDGE_APPEND_FAILED' })
+  const third = send(world, 0, [1n, 'a'])
+  world.log.syncNow()
+  await third.settled
+  assert.ok(third.result.baseOffset > first.result.baseOffset)
+})
+
+test('ids are remembered over a restart and forgotten after their time', async () => {
+  const world = await withTopic()
+  await send(world, 0, [1n, 'a']).settled
+  await using again = await world.restart()
+  const repeated = send(again, 1, [1n, 'a'])
+  await repeated.settled
+  assert.deepEqual([repeated.result.partitionId, repeated.result.baseOffset], [0, 0n])
+  again.clock.passMs(60_000)
+  await send(again, 1, [1n, 'a']).settled
+  assert.deepEqual(textsOf(again, 1), ['a'])
+})
+
+test('a purge forgets the ids with the messages', async () => {
+  await using world = await withTopic()
+  await send(world, 0, [1n, 'a']).settled
+  await world.broker.purgeTopic(world.root, 's', 't')
+  await send(world, 0, [1n, 'a']).settled
+  assert.deepEqual(textsOf(world, 0), ['a'])
+})
+
+test('a topic can switch deduplication on and off', async () => {
+  await using world = await withTopic()
+  await send(world, 0, [1n, 'a']).settled
+  await world.broker.updateTopic(world.root, 's', 't', { options: { dedupWindow: null } })
+  await send(world, 0, [1n, 'again']).settled
+  await world.broker.updateTopic(world.root, 's', 't', { options: { dedupWindow: WINDOW } })
+  await send(world, 0, [1n, 'not again']).settled
+  assert.deepEqual(textsOf(world, 0), ['a', 'again'])
+})
