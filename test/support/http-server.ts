@@ -1,5 +1,6 @@
 /** The HTTP API before a broker on a log in memory, on a free port of loopback; for tests of everything that HTTP does. */
 import { systemClock } from '../../src/clock.ts'
+import type { Log } from '../../src/log/index.ts'
 import { silentLogger } from '../../src/logger.ts'
 import {
   BROKER_SETTINGS,
@@ -15,8 +16,8 @@ import type { Health, SyncRouteStatus } from '../../src/runtime/observe/index.ts
 import { defaultsOf } from '../../src/setting.ts'
 import { MemoryLog } from './memory-log.ts'
 
-export interface TestHttp extends AsyncDisposable {
-  readonly log: MemoryLog
+export interface TestHttp<L extends Log = MemoryLog> extends AsyncDisposable {
+  readonly log: L
   readonly broker: RunningBroker
   readonly http: HttpServer
   readonly url: string
@@ -24,18 +25,20 @@ export interface TestHttp extends AsyncDisposable {
   health: Health
   sync: readonly SyncRouteStatus[]
   /** A second server on the same log, as after a restart. */
-  restart(): Promise<TestHttp>
+  restart(): Promise<TestHttp<L>>
 }
 
 export interface TestHttpOptions {
-  readonly log?: MemoryLog
   /** By section; what is absent has its default. */
   readonly settings?: { readonly [S in keyof HttpSettings]?: Partial<HttpSettings[S]> }
 }
 
-/** Root is iggy/iggy. */
-export async function startTestHttp(options: TestHttpOptions = {}): Promise<TestHttp> {
-  const log = options.log ?? new MemoryLog()
+export function startTestHttp(options: TestHttpOptions = {}): Promise<TestHttp> {
+  return startTestHttpOn(new MemoryLog(), options)
+}
+
+/** Root is iggy/iggy. The log stays the caller's. */
+export async function startTestHttpOn<L extends Log>(log: L, options: TestHttpOptions = {}): Promise<TestHttp<L>> {
   const ports = { ip: '127.0.0.1', tcpPort: 8090, quicPort: 0, httpPort: 3000, websocketPort: 0 }
   const broker = await createBroker({
     log,
@@ -115,7 +118,7 @@ export async function startTestHttp(options: TestHttpOptions = {}): Promise<Test
     },
     async restart() {
       await close()
-      return startTestHttp({ ...options, log })
+      return startTestHttpOn(log, options)
     },
     [Symbol.asyncDispose]: close,
   }

@@ -1,8 +1,15 @@
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
-import { startTestHttp } from '../../support/http-server.ts'
+import { systemClock } from '../../../src/clock.ts'
+import { LOG_SETTINGS, openLog } from '../../../src/log/index.ts'
+import { silentLogger } from '../../../src/logger.ts'
+import { defaultsOf } from '../../../src/setting.ts'
+import { startTestHttp, startTestHttpOn } from '../../support/http-server.ts'
 import { compare } from './compare.ts'
-import { DIFFERENCES, type Difference, REPAIRS, SKIPPED } from './differences.ts'
+import { DIFFERENCES, type Difference, REPAIRS, SKIPPED, SKIPPED_ON_DISK } from './differences.ts'
 import { type Answer, Client, readTranscript, type Step } from './recorded.ts'
 
 const RECORDINGS = [
@@ -24,20 +31,36 @@ for (const { version, transcript } of RECORDINGS) {
   const repairsAfter = ({ n }: Step) =>
     REPAIRS.filter(({ step, recording }) => step === n && (recording === undefined || recording === version))
 
-  test(`all calls recorded against server ${version} are answered as one of the servers did`, async () => {
-    await using server = await startTestHttp()
-    using client = new Client(server.url)
+  async function replay(url: string, skipped: ReadonlyMap<number, string>): Promise<string[]> {
+    using client = new Client(url)
     const problems: string[] = []
     for (const [index, step] of transcript.steps.entries()) {
-      if (SKIPPED.has(step.n)) continue
+      if (skipped.has(step.n)) continue
       const ours = await client.run(step)
       const found = differences(step, index, ours)
       const declared = DIFFERENCES.find(({ steps }) => steps.includes(step.n))
       problems.push(...judge(step, ours, found, declared).map((problem) => `${step.n} ${step.name}: ${problem}`))
       for (const { request } of repairsAfter(step)) await client.run({ ...step, request, capture: {} })
     }
-    assert.deepEqual(problems, [])
+    return problems
+  }
+
+  test(`all calls recorded against server ${version} are answered as one of the servers did`, async () => {
     assert.equal(transcript.steps.length, 569)
+    await using server = await startTestHttp()
+    assert.deepEqual(await replay(server.url, SKIPPED), [])
+  })
+
+  test(`so they are with messages on a disk (${version})`, async () => {
+    const path = mkdtempSync(join(tmpdir(), 'edge-http-'))
+    try {
+      const settings = defaultsOf(LOG_SETTINGS)
+      await using log = await openLog({ path, settings, clock: systemClock, logger: silentLogger })
+      await using server = await startTestHttpOn(log)
+      assert.deepEqual(await replay(server.url, new Map([...SKIPPED, ...SKIPPED_ON_DISK])), [])
+    } finally {
+      rmSync(path, { recursive: true })
+    }
   })
 }
 
