@@ -5,6 +5,8 @@
  * new socket: living sessions get a while to end, are then closed with code 18 (come back at once), and the port is bound
  * anew as soon as the addon has given it back.
  */
+import { createSocket } from 'node:dgram'
+import { isIPv6 } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -94,6 +96,17 @@ class WebTransportListener implements QuicListener {
     this.#host.stop()
     this.#server.stopServer()
     await within(graceMs, this.#server.closed, undefined)
+    await this.#portReleased(graceMs)
+  }
+
+  /** So that whoever starts anew on the same port finds it free. */
+  async #portReleased(graceMs: number): Promise<void> {
+    const deadline = performance.now() + graceMs
+    collectGarbage()
+    while (!(await isUdpPortFree(this.host, this.port)) && performance.now() < deadline) {
+      await sleep(QUIC_EDGE_DEFAULTS.rebindIntervalMs)
+      collectGarbage()
+    }
   }
 
   async #rebind(options: ListenOptions): Promise<void> {
@@ -141,6 +154,14 @@ function startServer(
   serveSessions(server, gate, host, { isReliableOnly: false, maxStreamsEver: Number.POSITIVE_INFINITY })
   server.startServer()
   return server
+}
+
+function isUdpPortFree(host: string, port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = createSocket(isIPv6(host) ? 'udp6' : 'udp4')
+    probe.once('error', () => probe.close(() => resolve(false)))
+    probe.bind({ address: host, port, exclusive: true }, () => probe.close(() => resolve(true)))
+  })
 }
 
 /** The addon's objects hold the socket until they are collected, and a change of certificate cannot wait for that. */
