@@ -286,7 +286,12 @@ export class DeviceSession {
       return now.monotonicMs >= this.#phase.untilMs ? [{ type: 'close', code: this.#phase.code, reason: '' }] : []
     }
     if (this.#phase.name === 'open' && silentMs >= this.#limits.idleTimeoutMs) return [close('idle', 'idle')]
-    return this.#uplink?.reports(now) ?? []
+    return this.#reports(now)
+  }
+
+  #reports(now: Moment): Effect[] {
+    const frames = this.#uplink?.datagrams.reports(this.#uplink.aliases.values(), now) ?? []
+    return frames.map((frame) => send(this.#controlStream, frame))
   }
 }
 

@@ -19,18 +19,15 @@ import {
   LANES,
 } from '../../../sdk/wire/edge/index.ts'
 import { type Alias, Aliases, type AliasRefusal, shortText } from './aliases.ts'
+import { DatagramIntake } from './datagram-intake.ts'
 import { DeviceClock } from './device-clock.ts'
 import type { Effect, LossReason, Moment, Settlement, WelcomeFacts } from './exchange.ts'
 import { Lane, type Run } from './lane.ts'
+import { LaneRates } from './lane-rates.ts'
 import { type PublishFrame, readingsOf, type TimedValues } from './publish-readings.ts'
 import { errorAbout, gapNack, joined, nack, wrongValue } from './replies.ts'
 import type { Reading } from './stored-form.ts'
-import { TokenBucket } from './token-bucket.ts'
 
-const BURST_SECONDS = 2
-/** Lane 0 has a rate of its own: this share of the others'. */
-const ALARM_RATE_SHARE = 0.1
-const REPORT_INTERVAL_MS = 10_000
 const SKIP_REASONS: readonly LossReason[] = ['skipped-overflow', 'skipped-expired', 'skipped-damaged', 'lost-by-edge']
 const PROMISE_DURABLE = 0
 const PROMISE_BUFFERED = 1
@@ -66,17 +63,17 @@ interface Work extends TimedValues {
 export class Uplink {
   readonly clock = new DeviceClock()
   readonly aliases: Aliases
+  readonly datagrams: DatagramIntake
   readonly #options: UplinkOptions
   readonly #lanes: readonly Lane[]
   /** Stream that carries a lane; a second one is refused while the first is open. */
   readonly #laneStreams = new Map<number, number>()
-  readonly #rates: { readonly readings: TokenBucket; readonly bytes: TokenBucket }[]
+  readonly #rates: LaneRates
   readonly #laneOfTicket = new Map<number, number>()
   #work: Work | undefined
   #nextTicket = 1
   /** Largest ever announced: beyond it the device breaks the protocol. */
   readonly #maxWindow: { readonly bytes: number; readonly readings: number }
-  #reportedMs: number
 
   constructor(options: UplinkOptions) {
     this.#options = options
@@ -87,17 +84,13 @@ export class Uplink {
       const known = welcome.lanes.find((one) => one.lane === lane)?.have
       return createLane(known ?? acked.find((one) => one.lane === lane)?.sequence ?? 0)
     })
-    const bucket = (perSecond: number) => new TokenBucket(perSecond, BURST_SECONDS, nowMs)
-    this.#rates = [ALARM_RATE_SHARE, 1].map((share) => ({
-      readings: bucket(limits.readingsPerSecond * share),
-      bytes: bucket(limits.bytesPerSecond * share),
-    }))
+    this.#rates = new LaneRates(limits, nowMs)
+    this.datagrams = new DatagramIntake({ clock: this.clock, rates: this.#rates, nowMs })
     // Until it has read `welcome`, the device goes by the defaults.
     this.#maxWindow = {
       bytes: Math.max(limits.windowBytes, DEFAULT_LIMITS.windowBytes),
       readings: Math.max(limits.windowReadings, DEFAULT_LIMITS.windowReadings),
     }
-    this.#reportedMs = nowMs
   }
 
   /** Whether anything waits to be acknowledged. */
@@ -160,19 +153,12 @@ export class Uplink {
     })
   }
 
+  /** The first append of a datagram is its last: nobody waits for it. */
   datagram(frame: Frame<'datagram'>, now: Moment): Effect[] {
-    const alias = this.aliases.get(frame.alias)
-    const isTaken =
-      alias?.target !== undefined &&
-      alias.form.problemOf(frame.value, alias.target.maxPayloadBytes) === undefined &&
-      alias.datagrams.take(frame.number) &&
-      this.#waitMs(alias.lane, 1, 0, now) === 0
-    if (!isTaken) {
-      return [{ type: 'lost', reason: 'datagram-dropped', lane: alias?.lane ?? 0, first: frame.number, count: 1 }]
-    }
-    const reading = { originUs: this.clock.originOf(frame.time, now).originUs, value: frame.value }
-    const batch = alias.form.pack([reading])
-    return [{ type: 'append', ticket: this.#nextTicket++, alias: alias.id, batch, tag: null }]
+    const reading = this.datagrams.take(this.aliases.get(frame.alias), frame, now)
+    if (reading !== undefined) return [{ type: 'append', ticket: this.#nextTicket++, ...reading, tag: null }]
+    const lane = this.aliases.get(frame.alias)?.lane ?? 0
+    return [{ type: 'lost', reason: 'datagram-dropped', lane, first: frame.number, count: 1 }]
   }
 
   /** The log took the newest run. */
@@ -237,24 +223,12 @@ export class Uplink {
     for (const [lane, carrier] of this.#laneStreams) if (carrier === stream) this.#laneStreams.delete(lane)
   }
 
-  /** Tells about datagrams, at most every ten seconds and only what changed. */
-  reports(now: Moment): Effect[] {
-    if (now.monotonicMs - this.#reportedMs < REPORT_INTERVAL_MS) return []
-    this.#reportedMs = now.monotonicMs
-    return [...this.aliases.values()].flatMap((alias): Effect[] => {
-      const report = alias.datagrams.report()
-      if (report === undefined) return []
-      const frame: Frame = { type: 'datagram-report', alias: alias.id, ...report }
-      return [{ type: 'send', stream: this.#options.controlStream, frame }]
-    })
-  }
-
   /** Refusals that concern all of a frame: its alias, or the rate. */
   #refusedAtOnce(work: Work, now: Moment): Effect[] | undefined {
     const left = work.values.length - work.at
     const { refusal } = work.alias
     if (refusal !== undefined) return this.#refuseRest(work, refusal)
-    const waitMs = this.#waitMs(work.lane, left, work.sizeBytes, now)
+    const waitMs = this.#rates.waitMs(work.lane, left, work.sizeBytes, now)
     if (waitMs === 0) return undefined
     return this.#refuseRest(work, { code: EDGE_CODES.rate.code, retryMs: waitMs, text: 'over the rate' })
   }
@@ -399,12 +373,6 @@ export class Uplink {
       code: EDGE_CODES.noRoom.code,
       reason: 'more unacknowledged readings than the window allows',
     }
-  }
-
-  #waitMs(lane: number, count: number, sizeBytes: number, now: Moment): number {
-    const rate = this.#rates[lane === LANES.alarm ? 0 : 1]
-    const readingsMs = rate?.readings.take(count, now.monotonicMs) ?? 0
-    return readingsMs > 0 ? readingsMs : (rate?.bytes.take(sizeBytes, now.monotonicMs) ?? 0)
   }
 
   #streamOf(lane: number): number {
