@@ -171,7 +171,7 @@ export class MemoryPartition implements Partition {
     const appendTimeUs = this.log.nowUs()
     const take = batch.count
     const place = { baseOffset, appendTimeUs, idSeed: this.idSeed, skip: 0, take, isClockTrusted: true }
-    this.#batches.push({ ...batch, recordsView: batch.recordsView.slice(), ...place })
+    this.#batches.push({ ...batch, recordsView: new Uint8Array(batch.recordsView), ...place })
     this.nextOffset += BigInt(batch.count)
     this.segmentCount = Math.max(1, this.segmentCount)
     this.log.appended(this, receipt)

@@ -178,6 +178,6 @@ function detached(result: PollResult | Promise<PollResult>): PollResult | Promis
 }
 
 function owning(result: PollResult): PollResult {
-  const batches = result.batches.map((batch) => ({ ...batch, recordsView: batch.recordsView.slice() }))
+  const batches = result.batches.map((batch) => ({ ...batch, recordsView: new Uint8Array(batch.recordsView) }))
   return { ...result, batches }
 }

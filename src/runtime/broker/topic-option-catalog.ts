@@ -154,8 +154,8 @@ export function scalarOfOption(option: Option): HeaderScalar {
 }
 
 export function optionOf(key: string, kind: HeaderKind, value: HeaderScalar): Option {
-  // `slice`: the value may alias a payload, and options live as long as their topic.
-  return { key, kind: headerKindCode(kind), valueBytes: headerValueOf(kind, value).bytes.slice() }
+  // A copy: the value may alias a payload, and options live as long as their topic.
+  return { key, kind: headerKindCode(kind), valueBytes: new Uint8Array(headerValueOf(kind, value).bytes) }
 }
 
 function describe(

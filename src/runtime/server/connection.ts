@@ -285,7 +285,7 @@ export class Connection implements ByteSession {
     this.waits = reason
     this.waitsSinceUs = this.server.clock.monotonicUs()
     // The view belongs to the transport; the wait outlives it.
-    this.heldFrame = this.heldFrame ?? frame.slice()
+    this.heldFrame = this.heldFrame ?? new Uint8Array(frame)
     return true
   }
 

@@ -30,7 +30,7 @@ export class ReplayTable {
   put({ requestNumber, requestChecksum }: VsrRequestHead, replyView: Uint8Array): void {
     if (requestNumber > this.largest) this.largest = requestNumber
     if (replyView.length <= MAX_REPLAY_BYTES) {
-      this.kept.set(requestNumber, { requestChecksum, replyBytes: replyView.slice() })
+      this.kept.set(requestNumber, { requestChecksum, replyBytes: new Uint8Array(replyView) })
     }
     for (const oldest of this.kept.keys()) {
       if (this.kept.size <= MAX_REPLAYS) return

@@ -53,7 +53,8 @@ export class ServerSession {
     const bytes = this.firstBytes.length === 0 ? view : concat(this.firstBytes, view)
     const detected = detectProtocol(bytes)
     if (detected === 'more-bytes') {
-      this.firstBytes = bytes.slice()
+      // Not `slice`: of a Buffer that is no copy.
+      this.firstBytes = new Uint8Array(bytes)
       return
     }
     if (detected !== 'classic' && detected !== 'vsr') throw unknownFraming(detected, bytes)

@@ -66,7 +66,7 @@ export class WebsocketDecoder {
     const bytes = have === 0 ? view : concat(this.head, view.subarray(0, SHORT_HEAD_BYTES + 8 + MASK_BYTES))
     const size = headSize(bytes)
     if (size === undefined || bytes.length < size) {
-      this.head = bytes.slice()
+      this.head = new Uint8Array(bytes)
       return view.subarray(view.length)
     }
     this.head = new Uint8Array(0)
@@ -115,7 +115,7 @@ export class WebsocketDecoder {
       this.maskAt++
     }
     this.payloadLeft -= part.length
-    if (this.opcode >= OPCODE.close) this.control.push(part.slice())
+    if (this.opcode >= OPCODE.close) this.control.push(new Uint8Array(part))
     else this.sink.data(part)
     return view.subarray(part.length)
   }

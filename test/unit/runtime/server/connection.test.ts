@@ -1,0 +1,313 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { silentLogger } from '../../../../src/logger.ts'
+import type { ByteTransport } from '../../../../src/runtime/server/byte-session.ts'
+import { Connection } from '../../../../src/runtime/server/connection.ts'
+import { connectionLimitsOf, MAX_SENDS_IN_FLIGHT, TCP_SETTINGS } from '../../../../src/runtime/server/defaults.ts'
+import { createServerContext } from '../../../../src/runtime/server/server-context.ts'
+import { writeRequestFrame } from '../../../../src/sdk/wire/classic/frame.ts'
+import { CODE } from '../../../../src/sdk/wire/codes.ts'
+import type { Request } from '../../../../src/sdk/wire/commands/index.ts'
+import { Writer } from '../../../../src/sdk/wire/writer.ts'
+import { defaultsOf } from '../../../../src/setting.ts'
+import { type BrokerWorld, batchOf, createBrokerWorld } from '../../../support/broker-world.ts'
+
+class FakeTransport implements ByteTransport {
+  readonly kind = 'tcp'
+  readonly address = '127.0.0.1:5'
+  readonly writes: Buffer[] = []
+  isSlow = false
+  isPaused = false
+  isEnded = false
+  isDestroyed = false
+
+  write(bytes: Uint8Array): boolean {
+    this.writes.push(Buffer.from(bytes))
+    return !this.isSlow
+  }
+
+  pause(): void {
+    this.isPaused = true
+  }
+
+  resume(): void {
+    this.isPaused = false
+  }
+
+  end(): void {
+    this.isEnded = true
+  }
+
+  destroy(): void {
+    this.isDestroyed = true
+  }
+
+  /** Statuses of all replies so far. */
+  statuses(): number[] {
+    const bytes = Buffer.concat(this.writes)
+    const statuses: number[] = []
+    for (let at = 0; at < bytes.length; at += 8 + bytes.readUInt32LE(at + 4)) statuses.push(bytes.readUInt32LE(at))
+    return statuses
+  }
+}
+
+const frameOf = (request: Request): Buffer => {
+  const writer = new Writer()
+  writeRequestFrame(writer, request)
+  return Buffer.from(writer.toBytes())
+}
+const LOGIN = frameOf({ code: CODE.loginUser, body: { username: 'iggy', password: 'iggy', version: '', context: '' } })
+const PING = frameOf({ code: CODE.ping, body: null })
+const STREAMS = frameOf({ code: CODE.getStreams, body: null })
+const send = (text = 'a') =>
+  frameOf({
+    code: CODE.sendMessages,
+    body: { stream: 's', topic: 't', partitioning: { kind: 'partition', partitionId: 0 }, batch: batchOf([0n, text]) },
+  })
+
+interface World extends AsyncDisposable {
+  readonly world: BrokerWorld
+  readonly transport: FakeTransport
+  readonly connection: Connection
+  /** Logged in, with a stream and a topic. */
+  ready(): Promise<void>
+}
+
+async function connect(budgetBytes = 1_000_000): Promise<World> {
+  const world = await createBrokerWorld()
+  const { broker, log, clock } = world
+  const server = createServerContext({
+    broker,
+    log,
+    clock,
+    logger: silentLogger,
+    limits: connectionLimitsOf(defaultsOf(TCP_SETTINGS)),
+    maxInFlightBytes: budgetBytes,
+    serverVersion: '0.9.0',
+  })
+  const transport = new FakeTransport()
+  const connection = new Connection(server, transport, () => undefined)
+  return {
+    world,
+    transport,
+    connection,
+    async ready() {
+      await broker.createStream(world.root, 's')
+      await broker.createTopic(world.root, 's', { name: 't', partitionCount: 1, options: {} })
+      connection.receive(LOGIN)
+      await until(() => transport.writes.length === 1)
+      transport.writes.length = 0
+    },
+    async [Symbol.asyncDispose]() {
+      connection.closed()
+      await world[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** Lets promises and microtasks run until something is so; logins take a hash. */
+async function until(isSo: () => boolean): Promise<void> {
+  for (let turn = 0; turn < 2000 && !isSo(); turn++) await new Promise((resolve) => setTimeout(resolve, 1))
+  assert.ok(isSo())
+}
+
+describe('replies', () => {
+  test('of one turn leave in one write, in the order of the requests', async () => {
+    await using it = await connect()
+    await it.ready()
+    it.connection.receive(Buffer.concat([PING, STREAMS, PING]))
+    assert.equal(it.transport.writes.length, 1)
+    assert.deepEqual(it.transport.statuses(), [0, 0, 0])
+  })
+
+  test('keep their order when the one before takes its time', async () => {
+    await using it = await connect()
+    await it.ready()
+    const create = (name: string) => frameOf({ code: CODE.createStream, body: { name, options: [] } })
+    it.connection.receive(Buffer.concat([create('x'), create('x'), PING]))
+    await until(() => it.transport.statuses().length === 3)
+    assert.deepEqual(it.transport.statuses(), [0, 1012, 0])
+  })
+
+  test('to sends that one sync settles leave together', async () => {
+    await using it = await connect()
+    await it.ready()
+    it.world.log.holdSyncs = true
+    it.connection.receive(Buffer.concat([send(), send(), send()]))
+    assert.equal(it.transport.writes.length, 0)
+    it.world.log.syncNow()
+    await until(() => it.transport.writes.length > 0)
+    assert.equal(it.transport.writes.length, 1)
+    assert.deepEqual(it.transport.statuses(), [0, 0, 0])
+  })
+
+  test('to other commands wait for the sends before them', async () => {
+    await using it = await connect()
+    await it.ready()
+    it.world.log.holdSyncs = true
+    it.connection.receive(Buffer.concat([send(), STREAMS]))
+    assert.equal(it.transport.writes.length, 0)
+    it.world.log.syncNow()
+    await until(() => it.transport.statuses().length === 2)
+  })
+
+  test('to a send that is refused come behind the sends that are not answered yet', async () => {
+    await using it = await connect()
+    await it.ready()
+    it.world.log.holdSyncs = true
+    const refused = frameOf({
+      code: CODE.sendMessages,
+      body: { stream: 's', topic: 'none', partitioning: { kind: 'balanced' }, batch: batchOf([0n, 'a']) },
+    })
+    it.connection.receive(Buffer.concat([send(), refused, send()]))
+    assert.deepEqual(it.transport.statuses(), [])
+    it.world.log.syncNow()
+    await until(() => it.transport.statuses().length === 3)
+    assert.deepEqual(it.transport.statuses(), [0, 2010, 0])
+  })
+})
+
+describe('a busy log', () => {
+  test('stops the reading of who sends, and goes on when there is room', async () => {
+    await using it = await connect()
+    await it.ready()
+    it.world.log.isRoomLeft = false
+    it.connection.receive(send('waits'))
+    assert.equal(it.world.log.partition(1)?.nextOffset, 0n)
+    it.connection.receive(Buffer.concat([Buffer.alloc(0), ...Array.from({ length: 900 }, () => send('more'))]))
+    assert.equal(it.transport.isPaused, true)
+    it.world.log.makeRoom()
+    await until(() => it.world.log.partition(1)?.nextOffset === 901n)
+    await until(() => it.transport.statuses().length === 901)
+    assert.equal(it.transport.isPaused, false)
+  })
+
+  test('is named in the answer when room does not come in time', async () => {
+    await using it = await connect()
+    await it.ready()
+    it.world.log.isRoomLeft = false
+    it.connection.receive(send())
+    it.world.clock.passMs(10_001)
+    it.connection.sweep(it.world.clock.monotonicUs())
+    await until(() => it.transport.statuses().length === 1)
+    assert.deepEqual(it.transport.statuses(), [4010])
+  })
+
+  test('holds a bounded number of sends of one connection', async () => {
+    await using it = await connect()
+    await it.ready()
+    it.world.log.holdSyncs = true
+    it.connection.receive(Buffer.concat(Array.from({ length: MAX_SENDS_IN_FLIGHT + 10 }, () => send())))
+    assert.equal(it.world.log.partition(1)?.nextOffset, BigInt(MAX_SENDS_IN_FLIGHT))
+    it.world.log.holdSyncs = false
+    it.world.log.syncNow()
+    await until(() => it.transport.statuses().length === MAX_SENDS_IN_FLIGHT + 10)
+  })
+})
+
+describe('a slow peer', () => {
+  test('gets no more than it takes, and its requests wait', async () => {
+    await using it = await connect()
+    await it.ready()
+    it.transport.isSlow = true
+    it.connection.receive(PING)
+    it.connection.receive(PING)
+    it.connection.receive(PING)
+    assert.equal(it.transport.writes.length, 1)
+    it.transport.isSlow = false
+    it.connection.drained()
+    assert.deepEqual(it.transport.statuses(), [0, 0, 0])
+  })
+
+  test('is given up when it takes nothing for too long', async () => {
+    await using it = await connect()
+    await it.ready()
+    it.transport.isSlow = true
+    it.connection.receive(PING)
+    it.world.clock.passMs(30_001)
+    it.connection.sweep(it.world.clock.monotonicUs())
+    assert.equal(it.transport.isDestroyed, true)
+  })
+})
+
+describe('time limits', () => {
+  test('a connection that asks for nothing is ended', async () => {
+    await using it = await connect()
+    it.world.clock.passMs(30_001)
+    it.connection.sweep(it.world.clock.monotonicUs())
+    assert.equal(it.transport.isDestroyed, true)
+  })
+
+  test('a request that stops in the middle is given up, an idle client is not', async () => {
+    await using it = await connect()
+    await it.ready()
+    it.world.clock.passMs(3_600_000)
+    it.connection.sweep(it.world.clock.monotonicUs())
+    assert.equal(it.transport.isDestroyed, false)
+    it.connection.receive(PING.subarray(0, 5))
+    it.world.clock.passMs(30_001)
+    it.connection.sweep(it.world.clock.monotonicUs())
+    assert.equal(it.transport.isDestroyed, true)
+  })
+})
+
+describe('large requests', () => {
+  const head = (sizeBytes: number) => {
+    const bytes = Buffer.alloc(8)
+    bytes.writeUInt32LE(sizeBytes - 4, 0)
+    bytes.writeUInt32LE(CODE.sendMessages, 4)
+    return bytes
+  }
+
+  test('wait unread while others take the budget', async () => {
+    await using it = await connect(200_000)
+    await it.ready()
+    it.connection.receive(head(150_000))
+    assert.equal(it.transport.isPaused, false)
+    // The same budget, another connection.
+    const second = new FakeTransport()
+    const other = new Connection(Reflect.get(it.connection, 'server'), second, () => undefined)
+    other.receive(head(150_000))
+    assert.equal(second.isPaused, true)
+    it.connection.closed()
+    await until(() => !second.isPaused)
+    other.closed()
+  })
+})
+
+describe('the end', () => {
+  test('of what the peer sends leaves its requests answered', async () => {
+    await using it = await connect()
+    await it.ready()
+    it.world.log.holdSyncs = true
+    it.connection.receive(send())
+    it.connection.ended()
+    assert.equal(it.transport.isEnded, false)
+    it.world.log.syncNow()
+    await until(() => it.transport.isEnded)
+    assert.deepEqual(it.transport.statuses(), [0])
+  })
+
+  test('leaves all groups', async () => {
+    await using it = await connect()
+    await it.ready()
+    await it.world.broker.createGroup(it.world.root, 's', 't', 'g')
+    it.connection.receive(frameOf({ code: CODE.joinConsumerGroup, body: { stream: 's', topic: 't', group: 'g' } }))
+    assert.equal(it.world.broker.group(it.world.root, 's', 't', 'g')?.members.length, 1)
+    it.connection.closed()
+    assert.equal(it.world.broker.group(it.world.root, 's', 't', 'g')?.members.length, 0)
+  })
+
+  test('of a stale classic session is told by the next answer, then the connection ends', async () => {
+    await using it = await connect()
+    await it.ready()
+    await it.world.broker.createGroup(it.world.root, 's', 't', 'g')
+    it.connection.receive(frameOf({ code: CODE.joinConsumerGroup, body: { stream: 's', topic: 't', group: 'g' } }))
+    it.world.clock.passMs(36_001)
+    await it.world.broker.maintain()
+    it.connection.receive(PING)
+    it.connection.receive(STREAMS)
+    assert.deepEqual(it.transport.statuses(), [0, 0, 30])
+    assert.equal(it.transport.isEnded, true)
+  })
+})
