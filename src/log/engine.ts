@@ -21,6 +21,7 @@ import { alignUp } from './core/byte-area.ts'
 import { FlashBudget } from './core/flash-budget.ts'
 import { FIRST_GROUP_AT, PAGE_SIZE } from './core/journal-format.ts'
 import type { ScanRules } from './core/journal-scan.ts'
+import { later } from './core/offset.ts'
 import type { PendingBatch } from './core/pending-batch.ts'
 import type { RollLimits } from './core/repack-plan.ts'
 import { JUMP } from './core/watermark.ts'
@@ -100,10 +101,10 @@ export function journalWitness(fileSystem: FileSystem): { storeId: Uint8Array; n
 export async function openEngine(options: EngineOptions): Promise<LogEngine> {
   const { fileSystem, storeIdBytes, rules = {} } = options
   const found = readJournal({ fileSystem, storeIdBytes, checksum: bodyChecksum, rules })
-  if (found.files.length === 0) {
-    fileSystem.makeDirectory('journal')
-    await fileSystem.syncDirectory('')
-  }
+  // Names seen now may be in the cache alone: made by a process that was killed before it could sync them.
+  fileSystem.makeDirectory('journal')
+  await fileSystem.syncDirectory('')
+  await fileSystem.syncDirectory('journal')
   const engine = new LogEngine(options, found)
   await engine.start()
   return engine
@@ -403,8 +404,8 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   }
 
   read(partition: LogPartition, request: ReadRequest, end: bigint): ReadResult | Promise<ReadResult> {
-    const from = request.fromOffset > partition.logStartOffset ? request.fromOffset : partition.logStartOffset
-    if (from >= end) return { batches: [], nextOffset: request.fromOffset, messageCount: 0 }
+    const from = later(request.fromOffset, partition.logStartOffset)
+    if (from >= end) return { batches: [], nextOffset: from, messageCount: 0 }
     const { maxCount, maxBytes } = request
     return this.#reader.read(partition, { from, end, maxCount, maxBytes })
   }
@@ -472,6 +473,8 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       tagged: (batch) => void this.producers.replay(batch),
     })
     for (const path of recovered.repeatedPaths) fileSystem.unlink(path)
+    // A power cut brought back what retention had dropped.
+    for (const partition of this.partitions.values()) this.#unlinkBelow(partition, partition.logStartOffset)
     for (const [key, count] of recovered.unknownKeys) {
       const isDeleted = key < descriptors.nextKey
       report({
@@ -504,15 +507,20 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     const { descriptors, rules = {} } = this.#options
     if (!rules.isUnlinkedBeforeFloor) await descriptors.raiseFloor(partition.key, offset)
     if (partition.isRemoved) return
+    partition.dropBelow(offset)
+    this.#unlinkBelow(partition, offset)
+    this.#gate?.segmentsChanged()
+    if (rules.isUnlinkedBeforeFloor) await descriptors.raiseFloor(partition.key, offset)
+  }
+
+  #unlinkBelow(partition: LogPartition, offset: bigint): void {
     const gone = partition.segments.filter((segment) => segment.endOffset <= offset)
     partition.segments = partition.segments.filter((segment) => segment.endOffset > offset)
-    partition.dropBelow(offset)
-    this.#gate?.segmentsChanged()
+    if (gone.length > 0) partition.areNamesDirty = true
     for (const { path } of gone) {
       this.segmentFiles.forget(path)
       this.#options.fileSystem.unlink(path)
     }
-    if (rules.isUnlinkedBeforeFloor) await descriptors.raiseFloor(partition.key, offset)
   }
 
   /** Before a journal file is recycled: what only it knows beside messages. */

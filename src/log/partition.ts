@@ -47,6 +47,8 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
   logStartOffset: bigint
   lastAppendUs = 0n
   isRemoved = false
+  /** Names were taken from its folder: were they to come back, they would end the segment before them. */
+  areNamesDirty = false
   /** End of the last batch that was given offsets. */
   #lastEnd: bigint
 

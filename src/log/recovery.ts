@@ -7,6 +7,7 @@ import { BATCH_FLAG, BATCH_KIND } from './core/batch-header.ts'
 import { createArea } from './core/byte-area.ts'
 import type { Checksum } from './core/checksum.ts'
 import { GROUP_FLAG, GROUP_HEADER_SIZE } from './core/journal-format.ts'
+import { later } from './core/offset.ts'
 import type { BatchFields } from './core/pending-batch.ts'
 import { type BatchOwner, PendingBatch } from './core/pending-batch.ts'
 import { JUMP } from './core/watermark.ts'
@@ -175,16 +176,17 @@ function recoverPartition(options: RecoveryOptions, parts: PartitionParts): void
   const { partition, state, segments } = parts
   const last = segments.segments.at(-1)
   const floor = partition.spec.floorOffset
-  const segmentEnd = highest(last?.endOffset ?? floor, floor)
+  const segmentEnd = later(last?.endOffset ?? floor, floor)
   partition.segments = [...segments.segments]
   partition.segmentEnd = segmentEnd
+  partition.areNamesDirty = segments.damagedPaths.length > 0 || segments.repeatedPaths.length > 0
   let repeated = 0
   while (repeated < partition.index.count && partition.index.baseOffset(repeated) < segmentEnd) repeated++
   partition.index.dropFirst(repeated)
-  const end = highest(segmentEnd, state.end)
+  const end = later(segmentEnd, state.end)
   partition.recovered(end)
   partition.logStartOffset = logStart(partition, floor, end)
-  partition.lastAppendUs = highest(state.lastTimeUs, last?.lastAppendUs ?? 0n)
+  partition.lastAppendUs = later(state.lastTimeUs, last?.lastAppendUs ?? 0n)
   noteHoles(parts, segmentEnd)
   lowerToProven(options, parts, segmentEnd)
   const isFound = state.end > segmentEnd
@@ -194,7 +196,7 @@ function recoverPartition(options: RecoveryOptions, parts: PartitionParts): void
 /** First offset still there; the end when nothing is. */
 function logStart(partition: LogPartition, floor: bigint, end: bigint): bigint {
   const first = partition.segments[0]?.baseOffset ?? (partition.index.count > 0 ? partition.index.baseOffset(0) : end)
-  return highest(first, floor)
+  return later(first, floor)
 }
 
 function noteHoles({ partition, state }: PartitionParts, segmentEnd: bigint): void {
@@ -220,7 +222,7 @@ function lowerToProven(options: RecoveryOptions, { partition, state, boot }: Par
   const { unproven } = state
   const { watermark } = partition
   if (unproven === undefined || unproven.base < segmentEnd) return
-  watermark.durableEnd = highest(state.provenEnd ?? segmentEnd, segmentEnd)
+  watermark.durableEnd = later(state.provenEnd ?? segmentEnd, segmentEnd)
   watermark.visibleEnd = watermark.isBuffered ? watermark.writtenEnd : watermark.durableEnd
   const isOfThisStart = unproven.boot === boot
   if (!watermark.isBuffered || !isOfThisStart || state.provenBoot === boot) return
@@ -238,8 +240,8 @@ function jump(options: RecoveryOptions, parts: PartitionParts, last: { end: bigi
   const mayBeLost = watermark.isBuffered && !isClean && last.boot !== boot && !options.rules.isJumpSkipped
   let next = last.end
   if (mayBeLost || isUncertain) next = last.end + JUMP + lost
-  next = highest(next, options.hints.hint(partition.key)?.nextOffset ?? 0n)
-  next = highest(next, state.damagedEnd)
+  next = later(next, options.hints.hint(partition.key)?.nextOffset ?? 0n)
+  next = later(next, state.damagedEnd)
   if (next === last.end) return
   if (options.rules.isJumpShownUnsynced) watermark.nextOffset = next
   else watermark.jumpTo(next)
@@ -280,5 +282,3 @@ class AgainGroups {
     return group
   }
 }
-
-const highest = (a: bigint, b: bigint): bigint => (a > b ? a : b)

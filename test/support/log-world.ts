@@ -352,7 +352,9 @@ export class LogWorld {
 
   async #checkOpened(before: LogPartition | undefined, known: Known, key: number, isUnsafe: boolean): Promise<void> {
     const partition = this.#partition(key)
-    this.#note(`opened key ${key}: ${partition.logStartOffset} ${partition.segmentEnd} ${partition.durableEnd} ${partition.watermark.writtenEnd} next ${partition.nextOffset} holes ${partition.holes.map((h) => `${h.from}-${h.end} ${h.reason}`)}`)
+    this.#note(
+      `opened key ${key}: ${partition.logStartOffset} ${partition.segmentEnd} ${partition.durableEnd} ${partition.watermark.writtenEnd} next ${partition.nextOffset} holes ${partition.holes.map((h) => `${h.from}-${h.end} ${h.reason}`)}`,
+    )
     const floor = partition.spec.floorOffset
     const end = max(partition.watermark.writtenEnd, floor)
     const promised = max(known.durableAck, max(before?.durableEnd ?? 0n, isUnsafe ? 0n : known.writtenAck))

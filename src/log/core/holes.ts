@@ -1,5 +1,7 @@
 /** Offset ranges that are not there: taken by damage, or never given. Bounded: beyond it the closest ones are merged. */
 
+import { earlier, later } from './offset.ts'
+
 export interface Hole {
   readonly from: bigint
   readonly end: bigint
@@ -56,7 +58,7 @@ export class Holes {
 
 /** Damage is the word when both meet: it is what an operator must know. */
 const union = (a: Hole, b: Hole): Hole => ({
-  from: a.from < b.from ? a.from : b.from,
-  end: a.end > b.end ? a.end : b.end,
+  from: earlier(a.from, b.from),
+  end: later(a.end, b.end),
   reason: a.reason === 'damage' ? a.reason : b.reason,
 })

@@ -148,6 +148,7 @@ export function visitBatches(
       length: header.length,
     }
     for (const gap of gaps.filter((each) => isBefore(each, file, header))) {
+      file.noteGroup(gap.from, header.sessionSalt, header.boot)
       // The group's header is gone, its batches may not be: those of the same session are recognised by their salt.
       visitRange(
         { area, file, from: gap.from, end: gap.end, group: { ...group, sequence: header.sequence - 1 } },

@@ -267,8 +267,8 @@ export class Journal {
     if (decision.isSyncDue) this.#startSync()
     const { againInUs } = decision
     if (againInUs === undefined) return
-    if (againInUs < TIMER_US) return this.#soon()
-    this.#cancelTimer = this.#options.scheduler.after(Math.ceil(againInUs / 1000), this.#turn)
+    if (againInUs < TIMER_US) this.#soon()
+    else this.#cancelTimer = this.#options.scheduler.after(Math.ceil(againInUs / 1000), this.#turn)
   }
 
   // ---- write ------------------------------------------------------------------------------------------------------
@@ -400,7 +400,8 @@ export class Journal {
     this.#spend(SYNC_COST_BYTES)
     if (error !== null && !this.#rules.isFailedSyncRetried) {
       this.counters.syncFailedCount++
-      return this.#fail(file, toEdgeError(error))
+      this.#fail(file, toEdgeError(error))
+      return
     }
     this.counters.syncCount++
     this.#options.events.synced()

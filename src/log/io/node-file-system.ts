@@ -147,7 +147,10 @@ class NodeFile implements LogFile {
       this.#running++
       const ended = (error: NodeJS.ErrnoException | null, count: number): void => {
         done += count
-        if (error === null && count > 0 && done < target.length) return next()
+        if (error === null && count > 0 && done < target.length) {
+          next()
+          return
+        }
         this.#ended()
         if (error === null) resolve(done)
         else reject(translated(this.#path, error))

@@ -8,6 +8,7 @@ import type { ReadResult } from '../api.ts'
 import { BATCH_FLAG, BATCH_HEADER_SIZE, type BatchHeader, batchSize, decodeBatchHeader } from '../core/batch-header.ts'
 import { areaOf } from '../core/byte-area.ts'
 import type { JournalIndex } from '../core/journal-index.ts'
+import { earlier, later } from '../core/offset.ts'
 import type { IndexEntry } from '../core/segment-format.ts'
 import { type JournalReader, type ReadBatch, recordsStart } from './journal-reader.ts'
 import type { Segment } from './segment.ts'
@@ -89,8 +90,7 @@ export class PartitionReader {
       if (header !== undefined && header.appendTimeUs < timeUs) low = middle + 1
       else high = middle
     }
-    const found = low < index.count ? index.baseOffset(low) : end
-    return found < end ? found : end
+    return low < index.count ? earlier(index.baseOffset(low), end) : end
   }
 
   // ---- cold -------------------------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ export class PartitionReader {
     while (!taken.isFull && taken.next < partition.segmentEnd && taken.next < bounds.end) {
       const place = this.#locate(partition, taken.next)
       if (place === undefined) {
-        taken.skipTo(partition.segmentEnd < bounds.end ? partition.segmentEnd : bounds.end)
+        taken.skipTo(earlier(partition.segmentEnd, bounds.end))
         break
       }
       if (place.entry.baseOffset > taken.next && !taken.skipTo(place.entry.baseOffset)) break
@@ -170,8 +170,6 @@ export class PartitionReader {
   }
 }
 
-const later = (a: bigint, b: bigint): bigint => (a > b ? a : b)
-
 /** How many of a sorted list begin at or below `offset`. */
 function countUpTo(list: readonly { readonly baseOffset: bigint }[], offset: bigint): number {
   let low = 0
@@ -186,8 +184,7 @@ function countUpTo(list: readonly { readonly baseOffset: bigint }[], offset: big
 
 /** Last entry that can still be wanted: the offsets between entries say how many records lie there at most. */
 function lastWanted(index: JournalIndex, first: number, taken: Taken, bounds: ReadBounds): number {
-  const enough = taken.next + BigInt(taken.left)
-  const until = enough < bounds.end ? enough : bounds.end
+  const until = earlier(taken.next + BigInt(taken.left), bounds.end)
   let bytes = 0
   let last = first
   while (last + 1 < index.count && index.baseOffset(last + 1) < until) {

@@ -75,7 +75,10 @@ export class Repacker {
       if (!this.#options.rules?.isRecycledBeforeSync) await this.#sync(jobs)
     } catch (error) {
       const failure: EdgeError = toEdgeError(error)
-      for (const job of jobs) job.writer.abort()
+      for (const { writer, partition } of jobs) {
+        if (writer.hasNewFiles) partition.areNamesDirty = true
+        writer.abort()
+      }
       throw failure
     }
     for (const { partition, entryCount, writer, endOffset } of jobs) {
@@ -172,7 +175,23 @@ export class Repacker {
 
   async #sync(jobs: readonly Job[]): Promise<void> {
     for (const { partition, writer } of jobs) {
-      if (!partition.isRemoved) await writer.sync(this.#options.rules?.isDirectorySyncSkipped === true)
+      if (!partition.isRemoved) await writer.sync()
+      const isChanged = writer.hasNewFiles || partition.areNamesDirty
+      if (!isChanged || partition.isRemoved || this.#options.rules?.isDirectorySyncSkipped) continue
+      await this.#syncNames(partition, writer)
+    }
+  }
+
+  async #syncNames(partition: LogPartition, { isFolderNew }: SegmentWriter): Promise<void> {
+    const { fileSystem } = this.#options
+    const { directory } = partition.spec
+    try {
+      await fileSystem.syncDirectory(directory)
+      if (isFolderNew) await fileSystem.syncDirectory(directory.slice(0, directory.lastIndexOf('/')))
+      partition.areNamesDirty = false
+    } catch (error) {
+      // The catalog moved the folder to the trash meanwhile: nothing of it is needed any more.
+      if (!partition.isRemoved) throw error
     }
   }
 }

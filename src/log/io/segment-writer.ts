@@ -61,12 +61,12 @@ export class SegmentWriter {
   readonly #drafts: Draft[] = []
   #writtenBytes = 0
   /** A partition's folder is made with its first segment. */
-  readonly #isFolderNew: boolean
+  readonly isFolderNew: boolean
 
   /** @param active the partition's last segment, if any. */
   constructor(options: SegmentWriterOptions, active: Segment | undefined) {
     this.#options = options
-    this.#isFolderNew = active === undefined
+    this.isFolderNew = active === undefined
     if (active !== undefined && !active.isClosed) this.#drafts.push(this.#continued(active))
   }
 
@@ -117,14 +117,10 @@ export class SegmentWriter {
     this.#write(draft, index, indexPosition)
   }
 
-  /** Makes all files stable. @throws EDGE_IO: call `abort` then; the sync is not tried again. */
-  async sync(isDirectorySkipped = false): Promise<void> {
+  /** Makes all files stable, their names aside. @throws EDGE_IO: call `abort` then; the sync is not tried again. */
+  async sync(): Promise<void> {
     const changed = this.#drafts.filter(hasChanged)
     for (const { segment } of changed) await syncFile(this.#options.files.file(segment.path))
-    if (!this.hasNewFiles || isDirectorySkipped) return
-    const { fileSystem, directory } = this.#options
-    await fileSystem.syncDirectory(directory)
-    if (this.#isFolderNew) await fileSystem.syncDirectory(directory.slice(0, directory.lastIndexOf('/')))
   }
 
   /** The run counts. @returns segments that were begun. */
@@ -145,7 +141,10 @@ export class SegmentWriter {
     return begun
   }
 
-  /** Nothing of the run counts: files are cut to what they were, or removed, and take no more blocks. */
+  /**
+   * Nothing of the run counts: files are cut to what they were, or removed, and take no more blocks. The folder is to be
+   * synced before the next run counts: a removed name that comes back would end the segment before it.
+   */
   abort(): void {
     const { files, fileSystem } = this.#options
     for (const { segment, isNew, lengthBefore } of this.#drafts.filter(hasChanged)) {
@@ -202,7 +201,7 @@ export class SegmentWriter {
     const runNumber = this.#options.nextRunNumber()
     const segment = new Segment({ directory, baseOffset, runNumber, seed: this.#options.randomU32() })
     segment.entries = []
-    if (this.#isFolderNew) fileSystem.makeDirectory(directory)
+    if (this.isFolderNew) fileSystem.makeDirectory(directory)
     fileSystem.open(segment.path, 'create').close()
     const draft: Draft = {
       segment,
