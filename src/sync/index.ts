@@ -15,12 +15,13 @@ import { NetworkWatch } from './io/network-watch.ts'
 import type { PartitionRunner, RunnerOptions } from './io/partition-runner.ts'
 import type { OpenUpstream } from './io/upstream.ts'
 import { UpstreamLoop } from './io/upstream-loop.ts'
+import { readSyncOptions, type SyncOptions, type SyncSettings, type UpstreamSettings } from './options.ts'
 import type { SourcePartition, SourceTopic, SyncPorts } from './ports.ts'
-import { readSyncOptions, type SyncOptions, type SyncSettings, type UpstreamSettings } from './settings.ts'
 import type { SyncPartitionState, SyncReason, SyncState, UpstreamState } from './state.ts'
 
 export { parseRoute, type RouteSpec } from './core/route.ts'
 export { SYNC_DEFAULTS } from './defaults.ts'
+export { readSyncOptions, type SyncOptions, type UpstreamSpec } from './options.ts'
 export type {
   Cursor,
   CursorStore,
@@ -32,7 +33,7 @@ export type {
   SourceTopic,
   SyncPorts,
 } from './ports.ts'
-export { readSyncOptions, type SyncOptions, type UpstreamSpec } from './settings.ts'
+export { SYNC_ROUTE_SETTINGS, SYNC_UPSTREAM_SETTINGS, upstreamSpecOf } from './settings.ts'
 export type { SyncPartitionState, SyncReason, SyncState, UpstreamState } from './state.ts'
 
 export interface Sync extends AsyncDisposable {
@@ -234,6 +235,7 @@ function upstreamState(loop: UpstreamLoop, nowUs: number): UpstreamState {
     linkForMs: msBetween(loop.linkSinceUs, nowUs),
     nextAttemptInMs: link.nextAttemptUs === null ? null : msBetween(nowUs, link.nextAttemptUs),
     attempts: link.attempts,
+    failureCount: loop.failureCount,
     protocol: loop.upstream?.protocol ?? null,
     roundTripMs: roundTrip.smoothedUs === null ? null : Math.round(roundTrip.smoothedUs / US_MS),
     usedTodayBytes: loop.budget.usedTodayBytes,

@@ -1,68 +1,98 @@
-/** Settings of store-and-forward, as configured and as filled up with defaults. Pure. */
-import { EdgeError } from '../errors.ts'
-import { type ConnectionTarget, parseConnectionString } from '../sdk/index.ts'
-import { parseRoute, type Route, type RouteSpec } from './core/route.ts'
-import { SYNC_DEFAULTS, type SyncDefaults } from './defaults.ts'
+/** Sections `[[sync.upstreams]]` and `[[sync.routes]]`: where topics are forwarded to, and what a link may take. */
+import {
+  duration,
+  GIB,
+  HOUR_MS,
+  integer,
+  KIB,
+  MIB,
+  MINUTE_MS,
+  SECOND_MS,
+  secret,
+  size,
+  text,
+  type ValuesOf,
+} from '../setting.ts'
+import { SYNC_DEFAULTS } from './defaults.ts'
+import type { UpstreamSpec } from './options.ts'
 
-export interface SyncOptions {
-  readonly upstreams: readonly UpstreamSpec[]
-  readonly routes: readonly RouteSpec[]
-}
+const D = SYNC_DEFAULTS
 
-/** One `[[sync.upstreams]]`; what is absent takes the default. */
-export interface UpstreamSpec extends Partial<SyncDefaults> {
-  readonly name: string
-  /** `iggy+tcp://user:password@host:port`, `iggy+http://..`, `iggy+wt://..`; options as in `docs/sdk.md`. */
-  readonly url: string
-}
+export const SYNC_UPSTREAM_SETTINGS = {
+  name: text('', 'Name of the upstream, which routes refer to.'),
+  url: secret('', 'iggy+tcp://user:password@host:port, iggy+wt://.. or iggy+http://..; options as in docs/sdk.md.'),
+  max_batch_count: integer({ default: D.maxBatchCount, min: 1, max: 100_000 }, 'Most records in one send.'),
+  max_batch_bytes: size({ default: D.maxBatchBytes, min: KIB, max: 8 * MIB }, 'Most bytes in one send.'),
+  max_in_flight: integer(
+    { default: D.maxInFlight, min: 1, max: 64 },
+    'Sends of different partitions on their way at the same time.',
+  ),
+  retry_delay_min: duration(
+    { default: D.retryDelayMinMs, min: 10, max: MINUTE_MS },
+    'Ceiling of the first pause after a failure; it doubles from there.',
+  ),
+  retry_delay_max: duration(
+    { default: D.retryDelayMaxMs, min: SECOND_MS, max: HOUR_MS },
+    'No pause between attempts is longer.',
+  ),
+  stable_after: duration(
+    { default: D.stableAfterMs, min: 0, max: HOUR_MS },
+    'Pauses begin short again after a link has stood this long.',
+  ),
+  settle: duration(
+    { default: D.settleMs, min: 0, max: MINUTE_MS },
+    'A send without an answer is repeated no sooner: it may still arrive.',
+  ),
+  max_refusals: integer(
+    { default: D.maxRefusals, min: 1, max: 100 },
+    'A record that the upstream refuses so often by name goes to the dead letters.',
+  ),
+  connect_timeout: duration(
+    { default: D.connectTimeoutMs, min: SECOND_MS, max: 5 * MINUTE_MS },
+    'Name lookup, connection and TLS must be done within this time.',
+  ),
+  request_timeout_max: duration(
+    { default: D.requestTimeoutMaxMs, min: SECOND_MS, max: 10 * MINUTE_MS },
+    'Answers are waited for by the measured round trip, but never longer than this and the time to transfer the batch.',
+  ),
+  heartbeat_interval: duration(
+    { default: D.heartbeatIntervalMs, min: SECOND_MS, max: 10 * MINUTE_MS },
+    'An idle link is pinged this often; longer saves bytes on metered links and notices a dead one later.',
+  ),
+  tail_scan_max_count: integer(
+    { default: D.tailScanMaxCount, min: 1, max: 1_000_000_000 },
+    'Without a cursor, so many messages of the upstream are searched for ours before a topic is taken as new there.',
+  ),
+  max_bytes_per_second: size(
+    { default: D.maxBytesPerSecond, min: 0, max: 10 * GIB },
+    'Rate of what is sent; 0: no limit.',
+  ),
+  daily_budget: size({ default: D.dailyBudgetBytes, min: 0, max: 1024 * GIB }, 'Bytes sent in 24 hours; 0: no limit.'),
+} as const
 
-export interface UpstreamSettings extends SyncDefaults {
-  readonly name: string
-  readonly target: ConnectionTarget
-}
+export const SYNC_ROUTE_SETTINGS = {
+  from: text('', 'Local stream/topic, with * for any characters: sensors/*.'),
+  to: text('', 'upstream:stream/topic, with {stream} and {topic} of the local side: central:site-7/{topic}.'),
+} as const
 
-export interface SyncSettings {
-  readonly upstreams: readonly UpstreamSettings[]
-  readonly routes: readonly Route[]
-}
-
-/** @throws {EdgeError} EDGE_CONFIG_INVALID with all problems, before anything is touched. */
-export function readSyncOptions(options: SyncOptions): SyncSettings {
-  const problems: string[] = []
-  const attempt = <T>(read: () => T): T[] => {
-    try {
-      return [read()]
-    } catch (error) {
-      problems.push(error instanceof Error ? error.message : String(error))
-      return []
-    }
+/** @returns one upstream of the configuration in the words of `startSync`. */
+export function upstreamSpecOf(values: ValuesOf<typeof SYNC_UPSTREAM_SETTINGS>): UpstreamSpec {
+  return {
+    name: values.name,
+    url: values.url,
+    maxBatchCount: values.max_batch_count,
+    maxBatchBytes: values.max_batch_bytes,
+    maxInFlight: values.max_in_flight,
+    retryDelayMinMs: values.retry_delay_min,
+    retryDelayMaxMs: values.retry_delay_max,
+    stableAfterMs: values.stable_after,
+    settleMs: values.settle,
+    maxRefusals: values.max_refusals,
+    connectTimeoutMs: values.connect_timeout,
+    requestTimeoutMaxMs: values.request_timeout_max,
+    heartbeatIntervalMs: values.heartbeat_interval,
+    tailScanMaxCount: values.tail_scan_max_count,
+    maxBytesPerSecond: values.max_bytes_per_second,
+    dailyBudgetBytes: values.daily_budget,
   }
-  const upstreams = options.upstreams.flatMap((spec) => attempt(() => readUpstream(spec)))
-  const routes = options.routes.flatMap((spec) => attempt(() => parseRoute(spec)))
-  const names = options.upstreams.map(({ name }) => name)
-  for (const name of new Set(names.filter((one, index) => names.indexOf(one) !== index))) {
-    problems.push(`sync upstream "${name}": expected one of that name, found more`)
-  }
-  for (const route of routes) {
-    if (!names.includes(route.upstreamName)) {
-      problems.push(`sync route "${route.name}": expected an upstream named "${route.upstreamName}", found none`)
-    }
-  }
-  if (problems.length > 0) throw new EdgeError('EDGE_CONFIG_INVALID', problems.join('; '), { details: { problems } })
-  return { upstreams, routes }
-}
-
-function readUpstream(spec: UpstreamSpec): UpstreamSettings {
-  const { name, url, ...given } = spec
-  if (!/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name)) {
-    throw new EdgeError('EDGE_CONFIG_INVALID', `sync upstream name: expected letters, digits and ._-, found "${name}"`)
-  }
-  const target = parseConnectionString(url)
-  if (target.scheme === 'device') {
-    throw new EdgeError('EDGE_CONFIG_INVALID', `sync upstream "${name}": expected an iggy url, found edge+wt`)
-  }
-  const settings = { ...SYNC_DEFAULTS, ...given, name, target }
-  if (target.scheme !== 'http') return settings
-  // Base64 and JSON around the records must fit the body limit of the server.
-  return { ...settings, maxBatchBytes: Math.min(settings.maxBatchBytes, settings.maxHttpBatchBytes) }
 }

@@ -20,6 +20,8 @@ export interface UpstreamState {
   readonly nextAttemptInMs: number | null
   /** Attempts since it was last stable. */
   readonly attempts: number
+  /** Attempts and links that failed since the start. */
+  readonly failureCount: number
   readonly protocol: 'classic' | 'vsr' | 'http' | null
   readonly roundTripMs: number | null
   readonly usedTodayBytes: number

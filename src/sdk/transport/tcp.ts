@@ -26,7 +26,7 @@ const CLOCK_CODES = new Set(['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID'])
 
 export function tcpDial(options: TcpOptions): Dial {
   return async (events, signal) => {
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(options.connectTimeoutMs)])
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(options.connectTimeoutMs))])
     const addresses = await abortable(lookupHost(options.host, limit), limit, options)
     const lookup: LookupFunction = (_host, { all }, callback) => {
       const first = addresses[0]

@@ -97,7 +97,7 @@ async function openSession(
 }
 
 async function withLimit<T>(work: Promise<T>, timeoutMs: number, signal: AbortSignal, url: string): Promise<T> {
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(timeoutMs))])
   const { promise, reject } = Promise.withResolvers<never>()
   const abort = (): void => {
     reject(new EdgeError('EDGE_UPSTREAM_TIMEOUT', `no session with ${url} within ${timeoutMs} ms`))

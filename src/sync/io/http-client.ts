@@ -1,7 +1,7 @@
 /** Requests to Iggy's REST API over kept-alive connections: JSON in and out, numbers exact, errors by Iggy's number. */
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
-import type { LookupFunction } from 'node:net'
+import type { LookupFunction, Socket } from 'node:net'
 import { EdgeError } from '../../errors.ts'
 import { errorOfStatus, lookupHost } from '../../sdk/index.ts'
 
@@ -12,6 +12,8 @@ export interface HttpClientOptions {
   readonly tlsValidateCertificate: boolean
   readonly maxSockets: number
   readonly signal: AbortSignal
+  /** A kept connection was closed by the server: perhaps it is going down. */
+  readonly onSocketClosed: () => void
 }
 
 export interface HttpCall {
@@ -29,6 +31,7 @@ export class HttpClient {
   readonly #options: HttpClientOptions
   readonly #agent: HttpAgent | HttpsAgent
   readonly #abort = new AbortController()
+  readonly #sockets = new Set<Socket>()
   #closedBy: EdgeError | null = null
 
   constructor(options: HttpClientOptions) {
@@ -40,7 +43,7 @@ export class HttpClient {
   /** @returns the parsed body, or null when there is none. @throws {EdgeError} the refusal, with `details.httpStatus`. */
   async request(call: HttpCall): Promise<unknown> {
     if (this.#closedBy) throw this.#closedBy
-    const limit = AbortSignal.timeout(call.timeoutMs)
+    const limit = AbortSignal.timeout(Math.ceil(call.timeoutMs))
     const signal = AbortSignal.any([limit, this.#abort.signal, this.#options.signal])
     try {
       const answer = await this.#exchange(call, signal)
@@ -104,9 +107,19 @@ export class HttpClient {
       },
     })
     request.on('response', resolve)
+    request.on('socket', (socket) => this.#watch(socket))
     request.on('error', reject)
     request.end(call.bodyBytes ?? undefined)
     return promise
+  }
+
+  #watch(socket: Socket): void {
+    if (this.#sockets.has(socket)) return
+    this.#sockets.add(socket)
+    socket.once('close', () => {
+      this.#sockets.delete(socket)
+      if (this.#closedBy === null) this.#options.onSocketClosed()
+    })
   }
 
   #connectError(cause: unknown): EdgeError {

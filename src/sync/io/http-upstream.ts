@@ -23,6 +23,7 @@ export interface HttpUpstreamSettings {
   readonly connectTimeoutMs: number
   readonly maxInFlight: number
   readonly slowestBytesPerSecond: number
+  readonly httpCheckIntervalMs: number
 }
 
 /** Header that carries the time of origin, µs, since the server puts its own in its place. */
@@ -47,12 +48,16 @@ class HttpUpstream implements Upstream {
   readonly #topics: TopicRegistry
   readonly #settleClosed: (error: EdgeError) => void
   #token: string | null = null
+  #timer: ReturnType<typeof setInterval> | null = null
+  #isChecking = false
+  #process: string | null = null
 
   constructor(settings: HttpUpstreamSettings, signal: AbortSignal) {
     this.#settings = settings
     const { host, port, options } = settings.target
     this.peer = `${host}:${port}`
-    this.#http = new HttpClient({ host, port, ...options, maxSockets: settings.maxInFlight, signal })
+    const onSocketClosed = (): void => void this.#check()
+    this.#http = new HttpClient({ host, port, ...options, maxSockets: settings.maxInFlight, signal, onSocketClosed })
     const { promise, resolve } = Promise.withResolvers<EdgeError>()
     this.closed = promise
     this.#settleClosed = resolve
@@ -90,6 +95,28 @@ class HttpUpstream implements Upstream {
     const token = typeof access === 'object' && access !== null && 'token' in access ? access.token : null
     if (typeof token !== 'string') throw new EdgeError('EDGE_FRAME_INVALID', `${this.peer}: login without a token`)
     this.#token = token
+    await this.#check()
+    this.#timer = setInterval(() => void this.#check(), this.#settings.httpCheckIntervalMs)
+    this.#timer.unref()
+  }
+
+  /**
+   * Looks whether it is still the same server process. HTTP has no connection whose end would tell, and a server that
+   * started anew may have forgotten what it acknowledged: then the link begins anew, with a look at every tail.
+   */
+  async #check(): Promise<void> {
+    if (this.#isChecking) return
+    this.#isChecking = true
+    try {
+      const stats = await this.#ask('GET', '/stats', null)
+      const process = `${stats?.process_id} ${stats?.start_time}`
+      this.#process ??= process
+      if (process !== this.#process) this.abort(new EdgeError('EDGE_CONNECTION_LOST', `${this.peer}: started anew`))
+    } catch {
+      // Lost links were given up in `#ask`; a user without the right to read statistics relies on its token's end.
+    } finally {
+      this.#isChecking = false
+    }
   }
 
   ensureTopic(topic: TopicName, partitionCount: number): Promise<void> {
@@ -128,6 +155,7 @@ class HttpUpstream implements Upstream {
   }
 
   abort(error: EdgeError): void {
+    if (this.#timer !== null) clearInterval(this.#timer)
     this.#http.close(error)
     this.#settleClosed(error)
   }
@@ -163,6 +191,8 @@ class HttpUpstream implements Upstream {
 /** As much of the answers as is looked at; integers came in exactly. */
 interface HttpAnswer {
   readonly partitions_count?: unknown
+  readonly process_id?: unknown
+  readonly start_time?: unknown
   readonly access_token?: unknown
   readonly current_offset?: unknown
   readonly messages?: readonly { readonly header?: { readonly offset?: unknown; readonly id?: unknown } }[]

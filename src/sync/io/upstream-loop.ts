@@ -8,8 +8,8 @@ import { Budget } from '../core/budget.ts'
 import { linkFailureKindOf } from '../core/classify.ts'
 import { Link, type LinkEffect, type LinkInput } from '../core/link.ts'
 import type { RoundTrip } from '../core/round-trip.ts'
+import type { UpstreamSettings } from '../options.ts'
 import type { SyncPorts } from '../ports.ts'
-import type { UpstreamSettings } from '../settings.ts'
 import { PartitionRunner, type RunnerOptions } from './partition-runner.ts'
 import { Slots } from './slots.ts'
 import type { OpenUpstream, Upstream } from './upstream.ts'
@@ -33,6 +33,8 @@ export class UpstreamLoop {
   #timer: ReturnType<typeof setTimeout> | null = null
   #sinceUs: number
   #isStalled = false
+  #lastBlocked = ''
+  failureCount = 0
 
   constructor(
     settings: UpstreamSettings,
@@ -189,13 +191,12 @@ export class UpstreamLoop {
       return
     }
     if (state === 'connecting') return
+    if (state !== 'closed') this.failureCount += 1
     for (const runner of this.#runners.values()) runner.linkDown()
     // The first failure of a series is news; the attempts after it are in the state.
     if (state === 'waiting' && this.#link.attempts <= 1) logger.warn('sync.link.down', fields)
     if (state === 'blocked') this.#reportBlocked(fields)
   }
-
-  #lastBlocked = ''
 
   #reportBlocked(fields: { readonly upstream: string; readonly error_code?: string; readonly reason?: string }): void {
     const news = `${this.#link.failureKind} ${fields.error_code}`
