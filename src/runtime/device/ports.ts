@@ -17,7 +17,7 @@ export interface DeviceBroker {
   time(): EdgeTime
 }
 
-/** What a credential allows. Held for the session; the broker calls `onRevoked` when it ends before. */
+/** What a credential allows, for one session. */
 export interface DeviceGrant {
   /** Number of the device in the producer table. */
   readonly device: number
@@ -27,7 +27,7 @@ export interface DeviceGrant {
   publishTo(topicName: string, choice: PartitionChoice | undefined): DeviceTarget
   /** @throws EDGE_FORBIDDEN, EDGE_TOPIC_NOT_FOUND and its like. */
   readFrom(topicName: string, partitionId: number | undefined): DeviceSource
-  /** Set by the session: called once when the credential is taken back. */
+  /** Set by the session while it lasts, null again once it has ended: to be called when the credential is taken back. */
   onRevoked: (() => void) | null
 }
 
