@@ -244,6 +244,8 @@ export interface Catalog {
   readonly streams: ReadonlyMap<number, Stream>
   stream(id: number | string): Stream | undefined
   topic(streamId: number, id: number | string): Topic | undefined
+  /** Calls back after streams, topics or partitions came, went or were renamed. @returns an unsubscribe function. */
+  onChanged(callback: () => void): () => void
   /** @throws EDGE_STREAM_NAME_TAKEN, EDGE_NAME_INVALID, EDGE_TOO_MANY_STREAMS. */
   createStream(name: string): Promise<Stream>
   renameStream(streamId: number, name: string): Promise<void>

@@ -8,16 +8,18 @@ import type { Clock } from '../clock.ts'
 import { EdgeError } from '../errors.ts'
 import { type Log, openLog } from '../log/index.ts'
 import type { Logger } from '../logger.ts'
+import { readSyncOptions, type Sync, startSync } from '../sync/index.ts'
 import { createBroker, type RootCredentials, type RunningBroker } from './broker/index.ts'
 import { watchClock } from './clock-trust.ts'
 import { configInvalid, formatConfig } from './config/load.ts'
 import type { Config } from './config/schema.ts'
 import { createEdgeDeviceBroker, startDeviceHub } from './device/index.ts'
 import { findExposedListeners } from './exposure.ts'
+import { cursorStoreOf, logSourceOf, routeStatuses, syncOptionsOf } from './forwarding.ts'
 import { startHttp } from './http/index.ts'
 import { serveIggySessions } from './iggy-sessions.ts'
 import { Listeners, startTcp, startWebsocket, startWebTransport } from './listeners.ts'
-import { type PartReport, startHealth } from './observe/index.ts'
+import { reportLog, reportRoute, startHealth } from './observe/index.ts'
 import { createProtocolServer } from './server/index.ts'
 import { IGGY_VERSION, PRODUCT_VERSION } from './version.ts'
 
@@ -62,6 +64,7 @@ export async function startEdge(options: EdgeOptions): Promise<Edge> {
       'quic.enabled: found true, but this build serves no plain QUIC; use [webtransport] or TCP',
     )
   }
+  readSyncOptions(syncOptionsOf(config))
   await using opened = new AsyncDisposableStack()
   const edge = await compose(options, opened)
   const closing = opened.move()
@@ -101,6 +104,11 @@ async function compose({ config, clock, logger, root }: EdgeOptions, opened: Asy
       identity: identityOf(config, listeners),
     }),
   )
+  const theLog = log
+  // Before anything can be appended: what the log holds now is what an earlier process may have sent.
+  const sync = config['sync.upstreams'].length === 0 ? null : startForwarding(config, log, clock, logger)
+  if (sync !== null) opened.use(sync)
+  const routes = () => routeStatuses(sync, clock)
   const server = createProtocolServer({ broker, log, clock, logger, settings: config.tcp, serverVersion: IGGY_VERSION })
   opened.use(server)
   opened.defer(() => listeners.close())
@@ -118,8 +126,11 @@ async function compose({ config, clock, logger, root }: EdgeOptions, opened: Asy
     opened.defer(() => devices.close())
     certificateSha256 = () => quic.certificate.sha256
   }
-  const theLog = log
-  const health = startHealth({ listeners: () => listeners.reports(), parts: () => [logReport(theLog)] }, clock, logger)
+  const health = startHealth(
+    { listeners: () => listeners.reports(), parts: () => [reportLog(theLog), ...routes().map(reportRoute)] },
+    clock,
+    logger,
+  )
   opened.defer(() => health.close())
   if (listeners.isEnabled('http')) {
     const common = {
@@ -128,7 +139,7 @@ async function compose({ config, clock, logger, root }: EdgeOptions, opened: Asy
       logStats: () => theLog.stats(),
       findings: () => theLog.findings(),
       isWritable: () => theLog.isWritable,
-      sync: () => [],
+      sync: routes,
       health: () => health.health,
     }
     const http = await startHttp({
@@ -166,6 +177,11 @@ async function compose({ config, clock, logger, root }: EdgeOptions, opened: Asy
   }
 }
 
+function startForwarding(config: Config, log: Log, clock: Clock, logger: Logger): Sync {
+  const ports = { log: logSourceOf(log), cursors: cursorStoreOf(log), clock, logger }
+  return startSync(syncOptionsOf(config), ports)
+}
+
 function brokerSettingsOf(config: Config) {
   return {
     broker: config.broker,
@@ -190,19 +206,6 @@ function identityOf(config: Config, listeners: Listeners) {
       websocketPort: listeners.port('websocket'),
     }),
     config: () => formatConfig(config),
-  }
-}
-
-function logReport(log: Log): PartReport {
-  const { isWritable } = log
-  return {
-    name: 'log',
-    kind: 'log',
-    state: isWritable ? 'running' : 'failed',
-    cause: isWritable ? '' : (log.findings().at(-1)?.text ?? 'the disk refuses writes'),
-    waiting: 0,
-    progress: log.stats().syncCount,
-    isEssential: true,
   }
 }
 

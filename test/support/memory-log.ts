@@ -237,6 +237,7 @@ interface MemoryStream extends Mutable<Stream> {
 class MemoryCatalog implements Catalog {
   readonly streams = new Map<number, MemoryStream>()
   readonly log: MemoryLog
+  readonly #listeners = new Set<() => void>()
   #nextKey = 1
 
   constructor(log: MemoryLog) {
@@ -252,10 +253,20 @@ class MemoryCatalog implements Catalog {
     return stream && byIdOrName(stream.topics, id)
   }
 
+  onChanged(callback: () => void): () => void {
+    this.#listeners.add(callback)
+    return () => this.#listeners.delete(callback)
+  }
+
+  #changed(): void {
+    for (const listener of this.#listeners) listener()
+  }
+
   async createStream(name: string): Promise<Stream> {
     if (this.stream(name)) throw new EdgeError('EDGE_STREAM_NAME_TAKEN', `stream ${name}`)
     const stream = { id: lowestFree(this.streams), name, createdAtUs: this.log.nowUs(), topics: new Map() }
     insertSorted(this.streams, stream)
+    this.#changed()
     return stream
   }
 
@@ -264,11 +275,13 @@ class MemoryCatalog implements Catalog {
     if (taken && taken.id !== streamId) throw new EdgeError('EDGE_STREAM_NAME_TAKEN', `stream ${name}`)
     const stream = this.streams.get(streamId)
     if (stream) stream.name = name
+    this.#changed()
   }
 
   async deleteStream(streamId: number): Promise<void> {
     for (const topicId of this.streams.get(streamId)?.topics.keys() ?? []) await this.deleteTopic(streamId, topicId)
     this.streams.delete(streamId)
+    this.#changed()
   }
 
   async createTopic(
@@ -297,12 +310,14 @@ class MemoryCatalog implements Catalog {
     if (taken && taken.id !== topicId) throw new EdgeError('EDGE_TOPIC_NAME_TAKEN', `topic ${change.name}`)
     if (change.name !== undefined) topic.name = change.name
     if (change.options !== undefined) topic.options = change.options
+    this.#changed()
   }
 
   async deleteTopic(streamId: number, topicId: number): Promise<void> {
     for (const partition of this.topic(streamId, topicId)?.partitions ?? []) this.log.partitions.delete(partition.key)
     this.streams.get(streamId)?.topics.delete(topicId)
     this.log.metadata.forgetTopic(streamId, topicId)
+    this.#changed()
   }
 
   async addPartitions(streamId: number, topicId: number, count: number): Promise<void> {
@@ -314,12 +329,14 @@ class MemoryCatalog implements Catalog {
       topic.partitions.push(partition)
       this.log.partitions.set(partition.key, partition)
     }
+    this.#changed()
   }
 
   async removePartitions(streamId: number, topicId: number, count: number): Promise<void> {
     for (const partition of this.topic(streamId, topicId)?.partitions.splice(-count) ?? []) {
       this.log.partitions.delete(partition.key)
     }
+    this.#changed()
   }
 }
 

@@ -46,6 +46,7 @@ export class StoreCatalog implements Catalog, DescriptorStore {
   readonly #registry: Registry
   readonly #steps: CatalogSteps
   readonly #queue = new ChangeQueue()
+  readonly #listeners = new Set<() => void>()
   #host: PartitionHost | null = null
   #partitionCount = 0
 
@@ -70,6 +71,18 @@ export class StoreCatalog implements Catalog, DescriptorStore {
 
   topic(streamId: number, id: number | string): Topic | undefined {
     return this.#registry.streams.get(streamId)?.topic(id)
+  }
+
+  onChanged(callback: () => void): () => void {
+    this.#listeners.add(callback)
+    return () => this.#listeners.delete(callback)
+  }
+
+  /** One change of names: one after the other, told when done. */
+  async #change<T>(work: () => Promise<T>): Promise<T> {
+    const result = await this.#queue.run(work)
+    for (const listener of this.#listeners) listener()
+    return result
   }
 
   // ---- for the engine ------------------------------------------------------------------------------------------------
@@ -123,7 +136,7 @@ export class StoreCatalog implements Catalog, DescriptorStore {
   // ---- streams -------------------------------------------------------------------------------------------------------
 
   createStream(name: string): Promise<Stream> {
-    return this.#queue.run(async () => {
+    return this.#change(async () => {
       checkName('stream', name)
       if (this.#registry.stream(name)) throw nameTaken('EDGE_STREAM_NAME_TAKEN', 'stream', name)
       const id = this.#registry.lowestStreamId()
@@ -141,7 +154,7 @@ export class StoreCatalog implements Catalog, DescriptorStore {
   }
 
   renameStream(streamId: number, name: string): Promise<void> {
-    return this.#queue.run(async () => {
+    return this.#change(async () => {
       const stream = this.#streamAt(streamId)
       checkName('stream', name)
       if (stream.name === name) return
@@ -153,7 +166,7 @@ export class StoreCatalog implements Catalog, DescriptorStore {
   }
 
   deleteStream(streamId: number): Promise<void> {
-    return this.#queue.run(async () => {
+    return this.#change(async () => {
       const stream = this.#streamAt(streamId)
       this.#parts.trash.take(streamFolder(streamId))
       const keys = [...stream.topics.values()].flatMap((topic) => this.#removePartitions(topic.partitionDescriptors))
@@ -165,7 +178,7 @@ export class StoreCatalog implements Catalog, DescriptorStore {
   // ---- topics --------------------------------------------------------------------------------------------------------
 
   createTopic(streamId: number, spec: { name: string; partitionCount: number; options: TopicOptions }): Promise<Topic> {
-    return this.#queue.run(async () => {
+    return this.#change(async () => {
       const stream = this.#streamAt(streamId)
       checkName('topic', spec.name)
       if (stream.topic(spec.name)) throw nameTaken('EDGE_TOPIC_NAME_TAKEN', 'topic', spec.name)
@@ -191,7 +204,7 @@ export class StoreCatalog implements Catalog, DescriptorStore {
   }
 
   updateTopic(streamId: number, topicId: number, change: { name?: string; options?: TopicOptions }): Promise<void> {
-    return this.#queue.run(async () => {
+    return this.#change(async () => {
       const stream = this.#streamAt(streamId)
       const topic = this.#topicAt(streamId, topicId)
       const { name = topic.name, options = topic.options } = change
@@ -211,7 +224,7 @@ export class StoreCatalog implements Catalog, DescriptorStore {
   }
 
   deleteTopic(streamId: number, topicId: number): Promise<void> {
-    return this.#queue.run(async () => {
+    return this.#change(async () => {
       const stream = this.#streamAt(streamId)
       const topic = this.#topicAt(streamId, topicId)
       this.#parts.trash.take(topicFolder(streamId, topicId))
@@ -222,7 +235,7 @@ export class StoreCatalog implements Catalog, DescriptorStore {
   }
 
   addPartitions(streamId: number, topicId: number, count: number): Promise<void> {
-    return this.#queue.run(async () => {
+    return this.#change(async () => {
       const topic = this.#topicAt(streamId, topicId)
       this.#checkPartitionCount(count, 1)
       const added = await this.#newPartitions(count)
@@ -234,7 +247,7 @@ export class StoreCatalog implements Catalog, DescriptorStore {
   }
 
   removePartitions(streamId: number, topicId: number, count: number): Promise<void> {
-    return this.#queue.run(async () => {
+    return this.#change(async () => {
       const topic = this.#topicAt(streamId, topicId)
       const present = topic.partitionDescriptors.length
       if (count < 1 || count > MAX_PARTITIONS_PER_REQUEST) throw tooManyPartitions(count)

@@ -5,6 +5,7 @@
 import { LOG_SETTINGS, RETENTION_SETTINGS } from '../../log/index.ts'
 import { WEBTRANSPORT_SETTINGS } from '../../quic-edge/index.ts'
 import { address, boolean, choice, type SettingsTable, text, type ValuesOf } from '../../setting.ts'
+import { SYNC_ROUTE_SETTINGS, SYNC_UPSTREAM_SETTINGS } from '../../sync/index.ts'
 import {
   BROKER_SETTINGS,
   CONSUMER_GROUP_SETTINGS,
@@ -52,7 +53,10 @@ export const SECTIONS = {
 } as const satisfies Record<string, SettingsTable>
 
 /** Sections that repeat: `[[sync.upstreams]]`. */
-export const LISTS = {} as const satisfies Record<string, SettingsTable>
+export const LISTS = {
+  'sync.upstreams': SYNC_UPSTREAM_SETTINGS,
+  'sync.routes': SYNC_ROUTE_SETTINGS,
+} as const satisfies Record<string, SettingsTable>
 
 export type Config = { readonly [S in keyof typeof SECTIONS]: ValuesOf<(typeof SECTIONS)[S]> } & {
   readonly [L in keyof typeof LISTS]: readonly ValuesOf<(typeof LISTS)[L]>[]
