@@ -50,7 +50,11 @@ export async function bundle(entryPath: string, architecture: Architecture): Pro
       contents: `import './src/runtime/packed-addons.ts'\nimport ${JSON.stringify(entryPath)}`,
       resolveDir: ROOT,
     },
-    alias: { [QUIC_TRANSPORT]: join(ROOT, 'src/quinn-transport/transport-module.ts') },
+    alias: {
+      [QUIC_TRANSPORT]: join(ROOT, 'src/quinn-transport/transport-module.ts'),
+      // Its module asks for its own place while it loads, which only the CommonJS form can tell inside a bundle.
+      'node-cron': join(ROOT, 'node_modules/node-cron/dist/node-cron.cjs'),
+    },
     bundle: true,
     platform: 'node',
     target: 'node26',
