@@ -18,10 +18,10 @@ import {
 } from '../../src/runtime/broker/index.ts'
 import {
   createProtocolServer,
-  type Listener,
   listenTcp,
   type ProtocolServer,
   TCP_SETTINGS,
+  type TcpListener,
   type TcpSettings,
 } from '../../src/runtime/server/index.ts'
 import { defaultsOf } from '../../src/setting.ts'
@@ -33,7 +33,7 @@ export interface TestServer extends AsyncDisposable {
   readonly broker: RunningBroker
   readonly log: Log
   readonly server: ProtocolServer
-  readonly listener: Listener
+  readonly listener: TcpListener
 }
 
 export interface TestServerOptions {

@@ -6,9 +6,7 @@ export async function purgePartitions(context: BrokerContext, topic: Topic): Pro
   const { metadata } = context.log
   for (const partition of topic.partitions) {
     await partition.purge()
-    for (const { kind, consumerId } of [...metadata.offsetsOf(partition.key)]) {
-      metadata.deleteOffset(partition.key, kind, consumerId)
-    }
+    metadata.deleteOffsetsOf(partition.key)
     for (const group of context.liveGroups.ofTopic(topic.streamId, topic.id)) {
       group.assignment.committed(partition.partitionId, null)
     }

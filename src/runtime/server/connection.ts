@@ -24,6 +24,8 @@ import { VsrProtocol } from './vsr-protocol.ts'
 /** Why the next request is not looked at yet. */
 type Wait = 'answer' | 'sends' | 'room' | 'budget'
 
+/** How long an ended connection waits for its peer to end too. */
+const END_GRACE_US = 1_000_000
 /** What is read ahead while a request waits; more is left in the transport. */
 const READ_AHEAD_BYTES = 64 * 1024
 
@@ -53,7 +55,7 @@ export class Connection implements ByteSession {
   private isPeerDone = false
   /** Nothing more is looked at; what was begun is answered. */
   private isEnding = false
-  private isEnded = false
+  private endedAtUs: number | null = null
   private isClosed = false
   private hasWake = false
   private readonly openedAtUs: number
@@ -117,7 +119,10 @@ export class Connection implements ByteSession {
     if (this.isClosed) return
     const { limits } = this.server
     const idleUs = nowUs - this.lastProgressUs
-    if (this.requestCount === 0 && nowUs - this.openedAtUs > limits.firstRequestTimeoutMs * 1000) {
+    if (this.endedAtUs !== null && nowUs - this.endedAtUs > END_GRACE_US) {
+      // The peer keeps its side open: it was told, and has had the time to read what was written.
+      this.destroy()
+    } else if (this.requestCount === 0 && nowUs - this.openedAtUs > limits.firstRequestTimeoutMs * 1000) {
       this.giveUp('server.connection.silent')
     } else if (this.isStalled() && idleUs > limits.stallTimeoutMs * 1000) {
       this.giveUp('server.connection.stalled')
@@ -359,10 +364,10 @@ export class Connection implements ByteSession {
   }
 
   private endWhenIdle(): void {
-    if (this.isEnded || this.isClosed || this.sends.size > 0 || this.waits === 'answer') return
+    if (this.endedAtUs !== null || this.isClosed || this.sends.size > 0 || this.waits === 'answer') return
     const isDone = this.isPeerDone && this.waits === null && !this.isOutputFull
     if (!this.isEnding && !isDone) return
-    this.isEnded = true
+    this.endedAtUs = this.server.clock.monotonicUs()
     this.transport.end()
   }
 

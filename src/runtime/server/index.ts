@@ -11,7 +11,7 @@ import { createServerContext } from './server-context.ts'
 export type { ByteSession, ByteTransport } from './byte-session.ts'
 export * from './defaults.ts'
 export { ERROR_MAP, type ErrorFace, iggyCodeOf } from './error-map.ts'
-export { type Listener, listenTcp, type TcpListenerOptions } from './tcp-listener.ts'
+export { type Listener, listenTcp, type TcpListener, type TcpListenerOptions } from './tcp-listener.ts'
 export { listenWebsocket, type WebsocketListenerOptions } from './websocket-listener.ts'
 
 export interface ProtocolServerOptions {

@@ -28,9 +28,14 @@ export interface Listener extends ListenAddress {
   close(): Promise<void>
 }
 
+export interface TcpListener extends Listener {
+  /** New connections get the new certificate; living ones keep theirs. @throws EDGE_CONFIG_INVALID, and keeps the old one. */
+  replaceCertificate(certificatePem: string, privateKeyPem: string): void
+}
+
 /** @throws {EdgeError} EDGE_ADDRESS_IN_USE, EDGE_CONFIG_INVALID for a certificate that cannot be used, EDGE_IO. */
-export async function listenTcp(options: TcpListenerOptions): Promise<Listener> {
-  const secureContext = options.tls === null ? null : secureContextOf(options.tls)
+export async function listenTcp(options: TcpListenerOptions): Promise<TcpListener> {
+  let secureContext = options.tls === null ? null : secureContextOf(options.tls)
   let connectionCount = 0
   const server = createServer({ allowHalfOpen: true, noDelay: true, keepAlive: true }, (socket) => {
     if (connectionCount >= options.maxConnections) {
@@ -55,6 +60,9 @@ export async function listenTcp(options: TcpListenerOptions): Promise<Listener> 
     port,
     get connectionCount() {
       return connectionCount
+    },
+    replaceCertificate(certificatePem, privateKeyPem) {
+      secureContext = secureContextOf({ certificatePem, privateKeyPem })
     },
     close: () => closeServer(server),
   }

@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { connect as connectTls } from 'node:tls'
+import { systemClock } from '../../../src/clock.ts'
+import type { LogFields, Logger } from '../../../src/logger.ts'
+import { loadCertificate } from '../../../src/quic-edge/io/certificate.ts'
+import { eventually } from '../../support/eventually.ts'
+import { RawClient, startProtocolServer } from '../../support/protocol-server.ts'
+
+const PING = Buffer.from('0400000001000000', 'hex')
+const LOGIN = Buffer.from('1600000026000000046967677904696767790000000000000000', 'hex')
+
+function recordingLogger(): Logger & { readonly lines: { event: string; fields: LogFields }[] } {
+  const lines: { event: string; fields: LogFields }[] = []
+  const write = (event: string, fields: LogFields = {}) => void lines.push({ event, fields })
+  return { lines, error: write, warn: write, info: write, debug: write }
+}
+
+describe('what is no client of Iggy', () => {
+  const GUESTS: readonly (readonly [string, Buffer])[] = [
+    ['a browser', Buffer.from('GET / HTTP/1.1\r\nHost: edge\r\n\r\n')],
+    ['noise', Buffer.alloc(4096, 0xa5)],
+    ['a TLS hello on a port without TLS', Buffer.from('16030100c8010000c403030000000000', 'hex')],
+    ['eight zeros and then something else', Buffer.concat([Buffer.alloc(8), Buffer.alloc(300, 1)])],
+  ]
+  for (const [name, bytes] of GUESTS) {
+    test(`${name} is shown out within a second, and its first bytes are in the log`, async () => {
+      const logger = recordingLogger()
+      await using running = await startProtocolServer({ logger })
+      using guest = await RawClient.connect(running.listener.port)
+      const startedMs = performance.now()
+      guest.write(bytes)
+      await guest.ended()
+      assert.ok(performance.now() - startedMs < 1000)
+      const line = logger.lines.find(({ event }) => event === 'server.connection.refused')
+      assert.equal(line?.fields.first_bytes, bytes.subarray(0, 16).toString('hex'))
+      await eventually(() => running.server.connectionCount === 0, 'the connection is gone', 1000)
+    })
+  }
+
+  test('a length of gigabytes costs nothing and ends the connection', async () => {
+    await using running = await startProtocolServer()
+    using guest = await RawClient.connect(running.listener.port)
+    guest.write(PING)
+    await guest.readClassic()
+    const before = process.memoryUsage().arrayBuffers
+    guest.write(Buffer.from('ffffff7f65000000', 'hex'))
+    assert.equal((await guest.readClassic()).status, 3)
+    await guest.ended()
+    assert.ok(process.memoryUsage().arrayBuffers - before < 1024 * 1024)
+  })
+
+  test('a command that is too large is refused and the connection ends, for its bytes cannot be told from requests', async () => {
+    await using running = await startProtocolServer()
+    using guest = await RawClient.connect(running.listener.port)
+    guest.write(PING)
+    await guest.readClassic()
+    const head = Buffer.alloc(8)
+    head.writeUInt32LE(11 * 1024 * 1024, 0)
+    head.writeUInt32LE(202, 4)
+    guest.write(head)
+    assert.equal((await guest.readClassic()).status, 3)
+    await guest.ended()
+  })
+})
+
+describe('connections', () => {
+  test('above the limit are closed at once, the others stay', async () => {
+    await using running = await startProtocolServer({ tcp: { max_connections: 1 } })
+    using first = await RawClient.connect(running.listener.port)
+    first.write(PING)
+    await first.readClassic()
+    using second = await RawClient.connect(running.listener.port)
+    await second.ended()
+    first.write(PING)
+    assert.equal((await first.readClassic()).status, 0)
+  })
+
+  test('that end in the middle of a request leave nothing behind', async () => {
+    await using running = await startProtocolServer()
+    const before = running.broker.clients({ dialect: 'http', userId: 0, client: null }).length
+    for (let count = 0; count < 20; count++) {
+      const client = await RawClient.connect(running.listener.port)
+      client.write(LOGIN)
+      await client.readClassic()
+      client.write(Buffer.from('ff00000065000000aabbcc', 'hex'))
+      client.close()
+      await once(client.socket, 'close')
+    }
+    for (let turn = 0; turn < 200 && running.server.connectionCount > 0; turn++)
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    assert.equal(running.server.connectionCount, 0)
+    assert.equal(running.broker.clients({ dialect: 'http', userId: 0, client: null }).length, before)
+  })
+
+  test('that do not close after they were told to are closed for them', async () => {
+    await using running = await startProtocolServer()
+    const guest = connect({ host: '127.0.0.1', port: running.listener.port, allowHalfOpen: true })
+    guest.on('error', () => undefined)
+    guest.write(Buffer.alloc(4096, 0xa5))
+    await eventually(() => running.server.connectionCount === 0, 'the half open connection is gone', 4000)
+    guest.destroy()
+  })
+
+  test('that send their last request and end are still answered', async () => {
+    await using running = await startProtocolServer()
+    using client = await RawClient.connect(running.listener.port)
+    client.socket.end(LOGIN)
+    assert.equal((await client.readClassic()).status, 0)
+    await client.ended()
+  })
+
+  test('are ended when the server closes, and the closing is bounded', async () => {
+    const running = await startProtocolServer()
+    using client = await RawClient.connect(running.listener.port)
+    client.write(PING)
+    await client.readClassic()
+    const startedMs = performance.now()
+    await running[Symbol.asyncDispose]()
+    await client.ended()
+    assert.ok(performance.now() - startedMs < 2000)
+  })
+})
+
+describe('TLS', () => {
+  async function makeCertificate() {
+    const directory = mkdtempSync(join(tmpdir(), 'edge-tcp-tls-'))
+    const { certificatePem, privateKeyPem } = await loadCertificate({ type: 'self-signed', directory }, systemClock)
+    rmSync(directory, { recursive: true })
+    return { certificatePem, privateKeyPem }
+  }
+
+  async function pingOverTls(port: number): Promise<{ answer: Buffer; fingerprint: string }> {
+    const socket = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false })
+    await once(socket, 'secureConnect')
+    const fingerprint = socket.getPeerCertificate().fingerprint256
+    socket.write(PING)
+    const [answer] = (await once(socket, 'data')) as [Buffer]
+    socket.destroy()
+    return { answer, fingerprint }
+  }
+
+  test('is served on the same port as plain connections', async () => {
+    await using running = await startProtocolServer({ tls: { ...(await makeCertificate()), isRequired: false } })
+    const { answer } = await pingOverTls(running.listener.port)
+    assert.deepEqual(answer, Buffer.alloc(8))
+    using plain = await RawClient.connect(running.listener.port)
+    plain.write(PING)
+    assert.equal((await plain.readClassic()).status, 0)
+    plain.write(LOGIN)
+    assert.equal((await plain.readClassic()).status, 0)
+  })
+
+  test('can be required, and then a plain connection is closed', async () => {
+    await using running = await startProtocolServer({ tls: { ...(await makeCertificate()), isRequired: true } })
+    using plain = await RawClient.connect(running.listener.port)
+    plain.write(PING)
+    await plain.ended()
+    const { answer } = await pingOverTls(running.listener.port)
+    assert.deepEqual(answer, Buffer.alloc(8))
+  })
+
+  test('takes up a new certificate without ending connections', async () => {
+    await using running = await startProtocolServer({ tls: { ...(await makeCertificate()), isRequired: false } })
+    const first = await pingOverTls(running.listener.port)
+    const renewed = await makeCertificate()
+    running.listener.replaceCertificate(renewed.certificatePem, renewed.privateKeyPem)
+    assert.notEqual((await pingOverTls(running.listener.port)).fingerprint, first.fingerprint)
+    assert.throws(() => running.listener.replaceCertificate('no', 'pem'), { code: 'EDGE_CONFIG_INVALID' })
+    await pingOverTls(running.listener.port)
+  })
+})

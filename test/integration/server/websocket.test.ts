@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { test } from 'node:test'
+import { silentLogger } from '../../../src/logger.ts'
+import { type Listener, listenWebsocket } from '../../../src/runtime/server/index.ts'
+import { startProtocolServer, type TestServer } from '../../support/protocol-server.ts'
+
+const PING = Buffer.from('0400000001000000', 'hex')
+const LOGIN = Buffer.from('1600000026000000046967677904696767790000000000000000', 'hex')
+
+async function start(maxConnections = 10): Promise<{ running: TestServer; listener: Listener } & AsyncDisposable> {
+  const running = await startProtocolServer()
+  const accept = running.server.acceptByteSession.bind(running.server)
+  const listener = await listenWebsocket({ host: '127.0.0.1', port: 0, maxConnections, logger: silentLogger, accept })
+  return {
+    running,
+    listener,
+    async [Symbol.asyncDispose]() {
+      const closed = listener.close()
+      await running[Symbol.asyncDispose]()
+      await closed
+    },
+  }
+}
+
+/** Node's own WebSocket: another implementation than ours. */
+async function open(port: number): Promise<WebSocket> {
+  const socket = new WebSocket(`ws://127.0.0.1:${port}`)
+  socket.binaryType = 'arraybuffer'
+  await once(socket, 'open')
+  return socket
+}
+
+async function ask(socket: WebSocket, request: Uint8Array): Promise<Buffer> {
+  socket.send(new Uint8Array(request))
+  const [event] = (await once(socket, 'message')) as [MessageEvent<ArrayBuffer>]
+  return Buffer.from(event.data)
+}
+
+test('a client that speaks WebSocket is served like one over TCP, one answer a message', async () => {
+  await using it = await start()
+  const socket = await open(it.listener.port)
+  assert.deepEqual(await ask(socket, PING), Buffer.alloc(8))
+  assert.equal((await ask(socket, LOGIN)).readUInt32LE(0), 0)
+  const me = await ask(socket, Buffer.from('0400000014000000', 'hex'))
+  assert.equal(me[8 + 8], 4, 'transport 4 is WebSocket')
+  socket.close()
+  await once(socket, 'close')
+})
+
+test('a request in several messages, and several in one, are taken as bytes', async () => {
+  await using it = await start()
+  const socket = await open(it.listener.port)
+  socket.send(new Uint8Array(PING.subarray(0, 3)))
+  assert.deepEqual(await ask(socket, PING.subarray(3)), Buffer.alloc(8))
+  assert.deepEqual(await ask(socket, Buffer.concat([PING, PING])), Buffer.alloc(16))
+  socket.close()
+})
+
+test('text ends the connection with 1003', async () => {
+  await using it = await start()
+  const socket = await open(it.listener.port)
+  socket.send('hello')
+  const [event] = (await once(socket, 'close')) as [CloseEvent]
+  assert.equal(event.code, 1003)
+})
+
+test('connections above the limit get 503, a plain request 426, a bad handshake 400', async () => {
+  await using it = await start(1)
+  const { port } = it.listener
+  const first = await open(port)
+  const handshake =
+    'GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n'
+  assert.match(
+    await statusOf(port, `${handshake}Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`),
+    /^HTTP\/1\.1 503/,
+  )
+  assert.match(await statusOf(port, `${handshake}Sec-WebSocket-Key: short\r\n\r\n`), /^HTTP\/1\.1 400/)
+  assert.match(await statusOf(port, 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'), /^HTTP\/1\.1 426/)
+  first.close()
+})
+
+async function statusOf(port: number, request: string): Promise<string> {
+  const socket = connect({ host: '127.0.0.1', port })
+  socket.write(request)
+  const [bytes] = (await once(socket, 'data')) as [Buffer]
+  socket.destroy()
+  return bytes.toString()
+}
