@@ -12,9 +12,12 @@ export const QUIC_EDGE_DEFAULTS = {
   maxRefusedStreams: 64,
   /** Streams that one HTTP/2 session may open in its life: the package keeps a little of each until the session ends. */
   http2StreamsPerSession: 10_000,
-  /** HTTP/2 flow control windows: what a peer may send before we read (the package's own limits are 15 and 6 MiB). */
-  http2SessionWindowBytes: 1024 * 1024,
-  http2StreamWindowBytes: 256 * 1024,
+  /**
+   * HTTP/2 flow control windows: what a peer may send before we read (the package's own limits are 15 and 6 MiB). One
+   * capsule may take four times the session's window.
+   */
+  http2SessionWindowBytes: 256 * 1024,
+  http2StreamWindowBytes: 128 * 1024,
   /** TCP connections may be twice the sessions: a reconnecting client's old connection lingers. */
   http2ConnectionsPerSession: 2,
   /** Dead TCP peers are found by the kernel. */

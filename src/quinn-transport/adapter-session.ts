@@ -44,18 +44,18 @@ export class QuinnSession {
 
   orderBidiStream(options: { sendOrder?: number }): boolean {
     // When the session ends meanwhile, the package itself rejects everything it has ordered.
-    this.#native?.openBi().then(
-      (opened) => this.#addBoth(opened, false, options.sendOrder ?? 0),
-      () => {},
-    )
+    this.#native
+      ?.openBi()
+      .then((opened) => this.#addBoth(opened, false, options.sendOrder ?? 0))
+      .catch(() => {})
     return true
   }
 
   orderUnidiStream(options: { sendOrder?: number }): boolean {
-    this.#native?.openUni().then(
-      (send) => this.#add(send, undefined, false, options.sendOrder ?? 0),
-      () => {},
-    )
+    this.#native
+      ?.openUni()
+      .then((send) => this.#add(send, undefined, false, options.sendOrder ?? 0))
+      .catch(() => {})
     return true
   }
 

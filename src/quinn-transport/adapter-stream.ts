@@ -89,8 +89,13 @@ export class QuinnStream implements TransportStream {
   async #pump(): Promise<void> {
     this.#isPumping = true
     await null // the package calls startReading() inside its constructor, before it can take a chunk
-    while (this.#wantsReads && this.#recv !== undefined) {
-      if (!(await this.#readOnce(this.#recv))) break
+    try {
+      while (this.#wantsReads && this.#recv !== undefined) {
+        if (!(await this.#readOnce(this.#recv))) break
+      }
+    } catch {
+      // The package could not take the chunk: its side of the stream is over already.
+      this.stopSending(0)
     }
     this.#isPumping = false
   }
@@ -113,6 +118,7 @@ export class QuinnStream implements TransportStream {
       this.jsobj?.commitReadBuffer({ fin: true })
       return false
     }
+    if (chunk.byteLength === 0) return true // a byte stream takes no empty chunks
     const buffer = new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength)
     this.jsobj?.commitReadBuffer({ buffer, readBytes: buffer.byteLength, drained: true, fin: false })
     if (this.#isAhead()) this.#wantsReads = false

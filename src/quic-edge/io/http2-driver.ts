@@ -139,6 +139,7 @@ function guardConnections(server: Http2SecureServer, options: ListenOptions): Se
     const socket = stream.session?.socket
     const peer = peerOf(socket)
     headers[PEER_HEADER] = peer
+    contain(stream)
     streamCounts.set(peer, (streamCounts.get(peer) ?? 0) + 1)
     stream.once('close', () => {
       const left = (streamCounts.get(peer) ?? 1) - 1
@@ -152,6 +153,22 @@ function guardConnections(server: Http2SecureServer, options: ListenOptions): Se
     })
   })
   return sockets
+}
+
+/**
+ * The package parses a peer's capsules in listeners of its stream and throws on some that make no sense: uncaught, one
+ * stranger could end the process. What is thrown there ends that stream, and with it the session.
+ */
+function contain(stream: ServerHttp2Stream): void {
+  const emit = stream.emit.bind(stream) as (event: string | symbol, ...args: unknown[]) => boolean
+  stream.emit = (event: string | symbol, ...args: unknown[]): boolean => {
+    try {
+      return emit(event, ...args)
+    } catch {
+      stream.destroy()
+      return true
+    }
+  }
 }
 
 function peerOf(
