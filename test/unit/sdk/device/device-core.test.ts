@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { DeviceCore } from '../../../../src/sdk/device/device-core.ts'
+import { decodeFrame, EdgeFrameAssembler, type Frame, MAX_FRAME_BYTES } from '../../../../src/sdk/wire/edge/index.ts'
+
+const IDENTITY = { name: 'dev-1', auth: Uint8Array.of(1, 2, 3), epoch: 7 }
+
+function deviceWith(bounds = { maxReadings: 100, maxBytes: 10_000 }, overflow: 'reject' | 'drop-oldest' = 'reject') {
+  const core = new DeviceCore({ identity: IDENTITY, bounds, overflow, maxFrameBytes: 1024 })
+  const alias = core.declare('sensors/climate', 'numbers')
+  const publish = (value: number): number => {
+    return core.publish(alias, 1, (sequence) => ({ type: 'publish', alias, sequence, time: 1, value })).first
+  }
+  return { core, alias, publish }
+}
+
+function sent(core: DeviceCore, nowUs = 0): Frame[] {
+  const frames: Frame[] = []
+  const assembler = new EdgeFrameAssembler(MAX_FRAME_BYTES)
+  for (let bytes = core.take(nowUs); bytes !== null; bytes = core.take(nowUs)) {
+    assembler.push(bytes, (frameView) => {
+      const frame = decodeFrame(frameView)
+      assert.notEqual(frame.type, 'ignorable')
+      frames.push(frame as Frame)
+      return true
+    })
+  }
+  return frames
+}
+
+function welcome(have: number | null, limits: Frame<'welcome'>['limits'] = {}): Frame<'welcome'> {
+  const lanes = have === null ? [] : [{ lane: 1, sequence: have }]
+  return { type: 'welcome', version: 1, session: 1, lanes, limits, time: null }
+}
+
+const sequences = (frames: readonly Frame[]): number[] =>
+  frames.flatMap((frame) => (frame.type === 'publish' ? [frame.sequence] : []))
+
+test('hello, aliases and first readings leave in one flight, hello first', () => {
+  const { core, publish } = deviceWith()
+  publish(1)
+  core.opened(0, 500)
+  const frames = sent(core)
+  assert.deepEqual(
+    frames.map(({ type }) => type),
+    ['hello', 'alias', 'publish'],
+  )
+  assert.deepEqual((frames[0] as Frame<'hello'>).options?.uptimeMs, 500)
+})
+
+test('before the welcome no more than one flight of 4,096 bytes is sent', () => {
+  const { core, publish } = deviceWith({ maxReadings: 1000, maxBytes: 100_000 })
+  for (let value = 0; value < 600; value++) publish(value)
+  core.opened(0, 0)
+  const first = sent(core)
+  assert.ok(first.length > 50 && first.length < 600)
+  core.received(welcome(null), 1)
+  assert.equal(sequences([...first, ...sent(core)]).length, 600)
+})
+
+test('a resend has the numbers and bytes of the first time', () => {
+  const { core, publish } = deviceWith()
+  core.opened(0, 0)
+  core.received(welcome(null), 0)
+  for (let value = 0; value < 5; value++) publish(value)
+  const before = sent(core).filter(({ type }) => type === 'publish')
+  core.received({ type: 'ack', lane: 1, upTo: 2, promise: 0 }, 1)
+  core.closed()
+  core.opened(2, 2)
+  const after = sent(core)
+  assert.deepEqual((after[0] as Frame<'hello'>).lanes, [{ lane: 1, sequence: 2 }])
+  assert.deepEqual(
+    after.filter(({ type }) => type === 'publish'),
+    before.slice(2),
+  )
+})
+
+test('what the edge holds already is dropped and told as acknowledged', () => {
+  const { core, publish } = deviceWith()
+  for (let value = 0; value < 5; value++) publish(value)
+  core.opened(0, 0)
+  const events = core.received(welcome(3), 0)
+  assert.ok(events.some((event) => event.type === 'acked' && event.upTo === 3))
+  assert.deepEqual(sequences(sent(core)), [4, 5])
+  assert.equal(core.pendingReadings, 2)
+})
+
+test('readings that the edge acknowledged and lost are reported as skipped', () => {
+  const { core, publish } = deviceWith()
+  core.opened(0, 0)
+  core.received(welcome(null), 0)
+  for (let value = 0; value < 4; value++) publish(value)
+  sent(core)
+  core.received({ type: 'ack', lane: 1, upTo: 3, promise: 1 }, 0)
+  core.closed()
+  core.opened(1, 1)
+  core.received(welcome(1), 1)
+  const frames = sent(core).filter(({ type }) => type === 'skip' || type === 'publish')
+  assert.deepEqual(frames[0], { type: 'skip', lane: 1, first: 2, count: 2, why: 3 })
+  assert.deepEqual(sequences(frames), [4])
+})
+
+test('a refusal with a pause holds the lane and sends again from there', () => {
+  const { core, publish } = deviceWith()
+  core.opened(0, 0)
+  core.received(welcome(null), 0)
+  for (let value = 0; value < 3; value++) publish(value)
+  sent(core)
+  core.received({ type: 'nack', lane: 1, first: 2, count: 2, code: 12, retryMs: 50 }, 0)
+  assert.deepEqual(sent(core, 49_999), [])
+  assert.deepEqual(sequences(sent(core, 50_000)), [2, 3])
+})
+
+test('a final refusal loses that reading alone', () => {
+  const { core, publish } = deviceWith()
+  core.opened(0, 0)
+  core.received(welcome(null), 0)
+  publish(1)
+  publish(2)
+  sent(core)
+  const [event] = core.received({ type: 'nack', lane: 1, first: 1, count: 1, code: 8, retryMs: null }, 0)
+  assert.ok(event?.type === 'refused' && event.error.code === 'EDGE_READING_INVALID')
+  assert.equal(core.pendingReadings, 1)
+})
+
+test('unacknowledged readings stay within the window of the edge', () => {
+  const { core, publish } = deviceWith()
+  core.opened(0, 0)
+  core.received(welcome(null, { windowReadings: 3 }), 0)
+  for (let value = 0; value < 10; value++) publish(value)
+  assert.deepEqual(sequences(sent(core)), [1, 2, 3])
+  core.received({ type: 'ack', lane: 1, upTo: 2, promise: 0 }, 0)
+  assert.deepEqual(sequences(sent(core)), [4, 5])
+  core.received({ type: 'window', lane: 1, bytes: 0, readings: 0 }, 0)
+  core.received({ type: 'ack', lane: 1, upTo: 5, promise: 0 }, 0)
+  assert.deepEqual(sent(core), [])
+})
+
+test('a full queue refuses, or gives up the oldest reading and says so', () => {
+  const refusing = deviceWith({ maxReadings: 2, maxBytes: 1000 })
+  refusing.publish(1)
+  refusing.publish(2)
+  assert.throws(() => refusing.publish(3), { code: 'EDGE_BACKPRESSURE' })
+
+  const dropping = deviceWith({ maxReadings: 2, maxBytes: 1000 }, 'drop-oldest')
+  for (let value = 1; value <= 5; value++) dropping.publish(value)
+  dropping.core.opened(0, 0)
+  const frames = sent(dropping.core)
+  assert.deepEqual(
+    frames.filter(({ type }) => type === 'skip'),
+    [{ type: 'skip', lane: 1, first: 1, count: 3, why: 0 }],
+  )
+  assert.deepEqual(sequences(frames), [4, 5])
+})
+
+test('a silent edge is noticed after the idle time, and pinged before', () => {
+  const { core } = deviceWith()
+  core.opened(0, 0)
+  core.received(welcome(null), 0)
+  sent(core)
+  assert.ok(core.tick(10_000_000, 10_000))
+  assert.deepEqual(
+    sent(core, 10_000_000).map(({ type }) => type),
+    ['ping'],
+  )
+  assert.equal(core.tick(30_000_001, 30_000), false)
+})

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type ReconcileInput, reconcile } from '../../../../src/sync/core/reconcile.ts'
+import type { Cursor } from '../../../../src/sync/ports.ts'
+
+const cursor = (confirmedOffset: bigint, upstreamOffset: bigint | null): Cursor => ({ confirmedOffset, upstreamOffset })
+
+function input(change: Partial<ReconcileInput>): ReconcileInput {
+  const verdict = { kind: 'absent', upstreamStart: 0n, upstreamEnd: 0n, isLimited: false } as const
+  return {
+    verdict,
+    cursor: undefined,
+    incarnation: 0,
+    logStart: 0n,
+    sendableEnd: 100n,
+    isGivenUp: () => false,
+    ...change,
+  }
+}
+
+function found(localOffset: bigint, upstreamOffset: bigint, incarnation = 0): ReconcileInput['verdict'] {
+  return { kind: 'found', localOffset, upstreamOffset, incarnation, upstreamEnd: upstreamOffset + 1n }
+}
+
+test('a partition that is new there begins at the start of the log', () => {
+  const resume = reconcile(input({ logStart: 5n }))
+  assert.deepEqual([resume.nextOffset, resume.cursor, resume.finding.kind], [5n, null, 'agreed'])
+})
+
+test('a tail beyond the cursor tells what an earlier process had sent', () => {
+  const resume = reconcile(input({ cursor: cursor(10n, 10n), verdict: found(14n, 14n) }))
+  assert.equal(resume.nextOffset, 15n)
+  assert.deepEqual(resume.finding, { kind: 'recovered', from: 11n, end: 15n })
+})
+
+test('a tail behind the cursor was forgotten, and is sent again', () => {
+  const resume = reconcile(input({ cursor: cursor(10n, 10n), verdict: found(7n, 7n) }))
+  assert.equal(resume.nextOffset, 8n)
+  assert.deepEqual(resume.finding, { kind: 'forgotten', from: 8n, end: 11n })
+})
+
+test('an upstream that lost everything gets what the log still holds', () => {
+  const resume = reconcile(input({ cursor: cursor(10n, 10n), logStart: 3n }))
+  assert.equal(resume.nextOffset, 3n)
+  assert.deepEqual(resume.finding, { kind: 'forgotten', from: 3n, end: 11n })
+  assert.deepEqual(resume.cursor, cursor(2n, null))
+})
+
+test('retention of the upstream is not taken for forgetting', () => {
+  const verdict = { kind: 'absent', upstreamStart: 40n, upstreamEnd: 40n, isLimited: false } as const
+  const resume = reconcile(input({ cursor: cursor(10n, 39n), verdict }))
+  assert.deepEqual([resume.nextOffset, resume.finding.kind], [11n, 'expired'])
+})
+
+test('records given up in this run are not offered again', () => {
+  const isGivenUp = (from: bigint, end: bigint): boolean => from === 8n && end === 11n
+  const resume = reconcile(input({ cursor: cursor(10n, 7n), verdict: found(7n, 7n), isGivenUp }))
+  assert.deepEqual([resume.nextOffset, resume.finding.kind], [11n, 'agreed'])
+})
+
+test('an upstream ahead of the log gets new ids from the end of the log on', () => {
+  const resume = reconcile(input({ cursor: cursor(80n, 80n), verdict: found(120n, 120n), sendableEnd: 90n }))
+  assert.deepEqual([resume.nextOffset, resume.incarnation], [90n, 1])
+  assert.deepEqual(resume.finding, { kind: 'ahead', from: 90n, end: 121n })
+  assert.equal(resume.cursor?.incarnation, 1)
+
+  const next = reconcile(input({ cursor: resume.cursor ?? undefined, incarnation: 1, verdict: found(120n, 120n) }))
+  assert.deepEqual([next.nextOffset, next.incarnation, next.finding.kind], [90n, 1, 'agreed'])
+})
+
+test('a lost cursor takes the incarnation from the tail', () => {
+  const resume = reconcile(input({ verdict: found(95n, 130n, 1) }))
+  assert.deepEqual([resume.nextOffset, resume.incarnation, resume.cursor?.incarnation], [96n, 1, 1])
+})
+
+test('a search that ended at its limit is named', () => {
+  const verdict = { kind: 'absent', upstreamStart: 0n, upstreamEnd: 9n, isLimited: true } as const
+  assert.equal(reconcile(input({ verdict })).finding.kind, 'limited')
+})
