@@ -2,7 +2,7 @@
  * Reads little-endian values from one payload. Every read checks what is left first, so a length that a peer announces
  * never makes us read or allocate past the bytes it sent.
  *
- * Truncated or unknown values are EDGE_COMMAND_MALFORMED (Iggy 3), bad lengths of text and text that is not UTF-8 are
+ * Truncated or unknown values and text that is not UTF-8 are EDGE_COMMAND_MALFORMED (Iggy 3), bad lengths of text are
  * EDGE_FORMAT_INVALID (Iggy 4).
  */
 import { EdgeError, type ErrorCode } from '../../errors.ts'
@@ -136,7 +136,7 @@ export class Reader {
     try {
       return textDecoder.decode(view)
     } catch {
-      throw this.fail('EDGE_FORMAT_INVALID', 'UTF-8 text', `${length} bytes that are not`)
+      throw this.fail('EDGE_COMMAND_MALFORMED', 'UTF-8 text', `${length} bytes that are not`)
     }
   }
 

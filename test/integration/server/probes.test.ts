@@ -130,6 +130,7 @@ describe('classic commands with bad bytes', () => {
   const CASES: readonly (readonly [string, number, string, string])[] = [
     ['a stream name with bytes after it', 202, `${name('trailing')}aabbcc`, 'ok'],
     ['an empty stream name', 202, '00', 'status 4'],
+    ['a stream name that is not UTF-8', 202, '02c328', 'status 3'],
     ['an identifier of kind 9', 200, '090400000000', 'status 3'],
     ['a numeric identifier of 3 bytes', 200, '0103000000', 'status 4'],
     ['a missing stream', 203, '010463000000', 'status 1009'],

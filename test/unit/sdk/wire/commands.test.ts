@@ -147,7 +147,7 @@ test('there is a command for every code and it knows it', () => {
 test('bad lengths and text that is not UTF-8 are a bad format, unknown kinds a malformed command', () => {
   const name = (bytes: readonly number[]) => decodeCommand('classic', CODE.createStream, Uint8Array.from(bytes))
   assertRefused(() => name([0]), 'EDGE_FORMAT_INVALID')
-  assertRefused(() => name([2, 0xc3, 0x28]), 'EDGE_FORMAT_INVALID')
+  assertRefused(() => name([2, 0xc3, 0x28]), 'EDGE_COMMAND_MALFORMED')
   assertRefused(() => name([3, 65]), 'EDGE_COMMAND_MALFORMED')
   const stream = (bytes: readonly number[]) => decodeCommand('classic', CODE.getStream, Uint8Array.from(bytes))
   assertRefused(() => stream([9, 4, 0, 0, 0, 0]), 'EDGE_COMMAND_MALFORMED')

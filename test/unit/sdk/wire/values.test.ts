@@ -69,7 +69,7 @@ test('a writer returns to its first buffer, and refuses to grow beyond any frame
 test('text keeps a byte order mark and refuses what is not UTF-8', () => {
   const bom = Uint8Array.of(4, 0xef, 0xbb, 0xbf, 65)
   assert.equal(new Reader(bom, 'text').name(), '\ufeffA')
-  assert.throws(() => new Reader(Uint8Array.of(1, 0xff), 'text').name(), { code: 'EDGE_FORMAT_INVALID' })
+  assert.throws(() => new Reader(Uint8Array.of(1, 0xff), 'text').name(), { code: 'EDGE_COMMAND_MALFORMED' })
 })
 
 test('a reader of a part does not read beyond it', () => {
