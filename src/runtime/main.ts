@@ -3,7 +3,9 @@
 import { EdgeError, toEdgeError } from '../errors.ts'
 import { EXIT } from './cli/command.ts'
 import { COMMANDS } from './cli/commands.ts'
-import { parseCommandLine } from './cli/grammar.ts'
+import { isUsageError, parseCommandLine } from './cli/grammar.ts'
+import { formatError } from './cli/hints.ts'
+import { impliedWords } from './cli/implied-words.ts'
 import { PRODUCT_VERSION } from './version.ts'
 
 /** A second signal, or this long after the first one, ends the process without waiting. */
@@ -14,7 +16,8 @@ async function main(words: readonly string[]): Promise<number> {
     console.log(`iggy-edge ${PRODUCT_VERSION}`)
     return EXIT.ok
   }
-  const parsed = parseCommandLine(words, COMMANDS, [])
+  const name = process.argv[1] ?? process.execPath
+  const parsed = parseCommandLine(impliedWords(words, name, process.env), COMMANDS, [])
   if ('help' in parsed) {
     if (parsed.isError) console.error(parsed.help)
     else console.log(parsed.help)
@@ -41,6 +44,7 @@ function stopSignal(): AbortSignal {
 }
 
 function exitCodeOf(error: EdgeError): number {
+  if (isUsageError(error)) return EXIT.usage
   if (error.kind === 'config') return EXIT.config
   return error.kind === 'upstream' ? EXIT.unavailable : EXIT.failed
 }
@@ -64,7 +68,7 @@ main(process.argv.slice(2)).then(
   (error: unknown) => {
     const known = toEdgeError(error)
     if (known.code === 'EDGE_INTERNAL') crash(error)
-    console.error(`iggy-edge: ${known.message}`)
+    console.error(`iggy-edge: ${formatError(known)}`)
     process.exit(exitCodeOf(known))
   },
 )

@@ -20,6 +20,8 @@ export interface Argument {
   readonly isFlag?: boolean
   /** The last positional takes all that is left; an option may be repeated. */
   readonly isVariadic?: boolean
+  /** Given this option, the positional of that name is no longer waited for. */
+  readonly insteadOf?: string
 }
 
 export interface CommandSpec {
@@ -29,6 +31,8 @@ export interface CommandSpec {
   readonly aliases?: readonly (readonly string[])[]
   readonly summary: string
   readonly arguments: readonly Argument[]
+  /** Options it shares with other commands, such as the server's address; they may also stand before the command. */
+  readonly common?: readonly Argument[]
 }
 
 export class Values {
@@ -64,6 +68,15 @@ export class Values {
     throw usageError(`${name}: found "${value}", expected a whole number from ${bounds.min} to ${bounds.max}`)
   }
 
+  /** One of a few words. */
+  choice<const C extends string>(name: string, fallback: C, choices: readonly C[]): C {
+    const value = this.text(name)
+    if (value === undefined) return fallback
+    const found = choices.find((each) => each === value)
+    if (found === undefined) throw usageError(`${name}: found "${value}", expected ${choices.join(', ')}`)
+    return found
+  }
+
   /** Exact whole number, for offsets and times. */
   bigint(name: string, fallback: bigint): bigint {
     const value = this.text(name)
@@ -85,7 +98,11 @@ export interface HelpWanted {
   readonly isError: boolean
 }
 
-export const usageError = (text: string): EdgeError => new EdgeError('EDGE_CONFIG_INVALID', text)
+/** The words are wrong, not the configuration: `isUsageError` tells them apart. */
+export const usageError = (text: string): EdgeError =>
+  new EdgeError('EDGE_CONFIG_INVALID', text, { details: { isUsage: true } })
+
+export const isUsageError = (error: EdgeError): boolean => error.details.isUsage === true
 
 /** @throws EDGE_CONFIG_INVALID with one readable line when the words fit the command but the arguments do not. */
 export function parseCommandLine<C extends CommandSpec>(
@@ -93,8 +110,9 @@ export function parseCommandLine<C extends CommandSpec>(
   commands: readonly C[],
   common: readonly Argument[],
 ): Parsed<C> | HelpWanted {
-  const chosen = choose(words, commands)
-  const isHelp = words.includes('--help') || words.includes('-h')
+  const chosen = choose(words, commands, common)
+  const options = words.includes('--') ? words.slice(0, words.indexOf('--')) : words
+  const isHelp = options.includes('--help') || options.includes('-h')
   if (chosen === null) {
     const isError = !isHelp && words.length > 0 && words[0] !== 'help'
     return {
@@ -105,81 +123,115 @@ export function parseCommandLine<C extends CommandSpec>(
       isError,
     }
   }
-  const { command, rest } = chosen
-  if (isHelp) return { help: formatHelp(command, common), isError: false }
-  return { command, values: new Values(takeArguments(rest, command, common)) }
+  const { command, before, rest } = chosen
+  const shared = [...common, ...(command.common ?? [])]
+  if (isHelp) return { help: formatHelp(command, shared), isError: false }
+  const values = new Map<string, string[]>()
+  // Before the command stand shared options only: `-u root user create ann secret -u inactive` means both.
+  takeOptions(before, command, shared, values)
+  const bare = takeOptions(rest, command, [...command.arguments, ...shared], values)
+  placeBare(bare, command, values)
+  const missing = command.arguments.find((each) => each.isRequired && !isSettled(each, command, values))
+  if (missing !== undefined) throw usageError(`${missing.name.toUpperCase()} is missing: ${usageLine(command)}`)
+  return { command, values: new Values(values) }
+}
+
+interface Chosen<C> {
+  readonly command: C
+  /** Options that stood before the last word of the path. */
+  readonly before: readonly string[]
+  readonly rest: readonly string[]
 }
 
 function choose<C extends CommandSpec>(
   words: readonly string[],
   commands: readonly C[],
-): { command: C; rest: string[] } | null {
-  let best: { command: C; rest: string[]; length: number } | null = null
+  common: readonly Argument[],
+): Chosen<C> | null {
+  let best: (Chosen<C> & { length: number }) | null = null
   for (const command of commands) {
+    const shared = [...common, ...(command.common ?? [])]
     for (const path of [command.path, ...(command.aliases ?? [])]) {
-      const rest = withoutPath(words, path)
-      if (rest !== null && path.length > (best?.length ?? 0)) best = { command, rest, length: path.length }
+      const parts = partAtPath(words, path, shared)
+      if (parts !== null && path.length > (best?.length ?? 0)) best = { command, ...parts, length: path.length }
     }
   }
   return best
 }
 
-/** Options may stand before the command, as in `iggy --username x stream list`: only bare words are matched. */
-function withoutPath(words: readonly string[], path: readonly string[]): string[] | null {
-  const rest: string[] = []
-  let matched = 0
-  for (const [index, word] of words.entries()) {
-    if (matched < path.length && word === path[matched]) matched++
-    else if (matched < path.length && !word.startsWith('-') && !words[index - 1]?.startsWith('-')) return null
-    else rest.push(word)
-  }
-  return matched === path.length ? rest : null
-}
-
-function takeArguments(
+/** Options may stand before the command, as in `iggy --username x stream list`: their values are no command words. */
+function partAtPath(
   words: readonly string[],
-  command: CommandSpec,
-  common: readonly Argument[],
-): Map<string, string[]> {
-  const known = [...command.arguments, ...common]
-  const values = new Map<string, string[]>()
-  const bare: string[] = []
-  let onlyBare = false
+  path: readonly string[],
+  shared: readonly Argument[],
+): { before: string[]; rest: string[] } | null {
+  const before: string[] = []
+  let matched = 0
   for (let i = 0; i < words.length; i++) {
     const word = words[i] ?? ''
-    if (onlyBare || !word.startsWith('-') || word === '-') bare.push(word)
-    else if (word === '--') onlyBare = true
+    if (!word.startsWith('-')) {
+      if (word !== path[matched]) return null
+      matched++
+      if (matched === path.length) return { before, rest: words.slice(i + 1) }
+      continue
+    }
+    before.push(word)
+    const argument = findArgument(word, shared)
+    const takesNext = argument !== undefined && argument.isFlag !== true && !word.includes('=')
+    if (takesNext && i + 1 < words.length) before.push(words[++i] ?? '')
+  }
+  return null
+}
+
+function findArgument(word: string, known: readonly Argument[]): Argument | undefined {
+  const equals = word.indexOf('=')
+  const name = word.slice(word.startsWith('--') ? 2 : 1, equals < 0 ? undefined : equals)
+  return known.find((each) => each.name === name || each.aliases?.includes(name))
+}
+
+/** Reads options into `values`. @returns the words that belong to none. */
+function takeOptions(
+  words: readonly string[],
+  command: CommandSpec,
+  known: readonly Argument[],
+  values: Map<string, string[]>,
+): string[] {
+  const bare: string[] = []
+  for (let i = 0; i < words.length; i++) {
+    const word = words[i] ?? ''
+    if (word === '--') return [...bare, ...words.slice(i + 1)]
+    if (!word.startsWith('-') || word === '-') {
+      bare.push(word)
+      continue
+    }
+    const argument = findArgument(word, known)
+    if (argument === undefined)
+      throw usageError(`unknown option ${word}; see iggy-edge ${command.path.join(' ')} --help`)
+    const equals = word.indexOf('=')
+    if (argument.isFlag && equals < 0) values.set(argument.name, ['true'])
     else {
-      const equals = word.indexOf('=')
-      const name = word.slice(word.startsWith('--') ? 2 : 1, equals < 0 ? undefined : equals)
-      const argument = known.find((each) => each.name === name || each.aliases?.includes(name))
-      if (argument === undefined)
-        throw usageError(`unknown option ${word}; see iggy-edge ${command.path.join(' ')} --help`)
-      if (argument.isFlag && equals < 0) values.set(argument.name, ['true'])
-      else {
-        const value = equals >= 0 ? word.slice(equals + 1) : words[++i]
-        if (value === undefined) throw usageError(`${word} needs a value`)
-        values.set(argument.name, [...(values.get(argument.name) ?? []), value])
-      }
+      const value = equals >= 0 ? word.slice(equals + 1) : words[++i]
+      if (value === undefined) throw usageError(`${word} needs a value`)
+      values.set(argument.name, [...(values.get(argument.name) ?? []), value])
     }
   }
-  placeBare(bare, command, values)
-  const missing = command.arguments.find((each) => each.isRequired && !values.has(each.name))
-  if (missing)
-    throw usageError(
-      `${missing.name.toUpperCase()} is missing: iggy-edge ${command.path.join(' ')} ${usageOf(command)}`,
-    )
-  return values
+  return bare
 }
 
 function placeBare(bare: string[], command: CommandSpec, values: Map<string, string[]>): void {
   for (const argument of command.arguments) {
-    if (!argument.isPositional || values.has(argument.name) || bare.length === 0) continue
+    if (!argument.isPositional || bare.length === 0 || isSettled(argument, command, values)) continue
     values.set(argument.name, argument.isVariadic ? bare.splice(0) : bare.splice(0, 1))
   }
-  if (bare.length > 0)
-    throw usageError(`unexpected "${bare[0]}": iggy-edge ${command.path.join(' ')} ${usageOf(command)}`)
+  if (bare.length > 0) throw usageError(`unexpected "${bare[0]}": ${usageLine(command)}`)
 }
+
+function isSettled({ name }: Argument, command: CommandSpec, values: ReadonlyMap<string, unknown>): boolean {
+  return values.has(name) || command.arguments.some((each) => each.insteadOf === name && values.has(each.name))
+}
+
+const usageLine = (command: CommandSpec): string =>
+  `iggy-edge ${command.path.join(' ')} ${usageOf(command)}; --help tells more`
 
 export function usageOf(command: CommandSpec): string {
   const places = command.arguments.filter((each) => each.isPositional)
@@ -202,14 +254,30 @@ export function formatHelp(command: CommandSpec, common: readonly Argument[]): s
 
 /** The commands below `words`, or all; unknown words are named. */
 export function formatOverview(words: readonly string[], commands: readonly CommandSpec[]): string {
-  const below = commands.filter((command) => words.every((word, i) => command.path[i] === word))
-  const shown = below.length > 0 ? below : commands
-  const title = below.length > 0 ? 'iggy-edge: commands' : `iggy-edge: unknown command "${words.join(' ')}"`
+  const begins = (path: readonly string[]) => words.every((word, i) => path[i] === word)
+  const below = commands.filter(({ path, aliases = [] }) => [path, ...aliases].some(begins))
+  const isUnknown = below.length === 0
+  const rows = words.length === 0 || isUnknown ? nounRows(commands) : below.map(commandRow)
   return [
-    title,
+    isUnknown ? `iggy-edge: unknown command "${words.join(' ')}"` : 'iggy-edge: commands',
     '',
-    ...shown.map((each) => `  ${each.path.join(' ').padEnd(24)} ${each.summary}`),
+    ...rows.map(([name, text]) => `  ${name.padEnd(24)} ${text}`),
     '',
     'iggy-edge COMMAND --help tells more.',
   ].join('\n')
+}
+
+const commandRow = ({ path, summary }: CommandSpec): readonly [string, string] => [path.join(' '), summary]
+
+/** One line for each first word: its summary, or the words that may follow it. */
+function nounRows(commands: readonly CommandSpec[]): (readonly [string, string])[] {
+  const nouns = new Map<string, CommandSpec[]>()
+  for (const command of commands) {
+    const noun = command.path[0] ?? ''
+    nouns.set(noun, [...(nouns.get(noun) ?? []), command])
+  }
+  return [...nouns].map(([noun, group]) => {
+    const verbs = group.flatMap(({ path }) => path.slice(1))
+    return [noun, verbs.length === 0 ? (group[0]?.summary ?? '') : verbs.join(' | ')]
+  })
 }

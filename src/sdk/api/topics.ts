@@ -1,6 +1,6 @@
 /** Topics, their partitions and segments. */
 import { CODE } from '../wire/codes.ts'
-import { type HeaderScalar, headerKindCode, headerValueOf } from '../wire/header-values.ts'
+import { type HeaderKind, type HeaderScalar, headerKindCode, headerValueOf } from '../wire/header-values.ts'
 import type { Option } from '../wire/options.ts'
 import type { Identifier } from '../wire/primitives.ts'
 import type { TopicDetails, TopicRecord } from '../wire/records.ts'
@@ -15,9 +15,9 @@ export interface TopicSettings {
   readonly compression?: 'none' | 'gzip'
   /**
    * Further options of servers of the newer generation by name, such as `durability`: text goes as text, true and false as
-   * a flag, a bigint as u64. Older servers have no place for them.
+   * a flag, a number as u32, a bigint as u64. Older servers have no place for them.
    */
-  readonly options?: Readonly<Record<string, string | boolean | bigint>>
+  readonly options?: Readonly<Record<string, string | boolean | number | bigint>>
 }
 
 export interface NewTopic extends TopicSettings {
@@ -84,7 +84,7 @@ export class TopicsApi {
 
 /** In ascending order of names, as other SDKs send them. */
 function optionsOf(settings: TopicSettings): Option[] {
-  const values: Record<string, string | boolean | bigint | undefined> = {
+  const values: Record<string, string | boolean | number | bigint | undefined> = {
     compression_algorithm: settings.compression,
     max_topic_size: settings.maxTopicSizeBytes,
     message_expiry: settings.messageExpiryUs,
@@ -95,7 +95,9 @@ function optionsOf(settings: TopicSettings): Option[] {
     .sort((left, right) => (left.key < right.key ? -1 : 1))
 }
 
+const SCALAR_KINDS: Readonly<Record<string, HeaderKind>> = { bigint: 'uint64', number: 'uint32', boolean: 'bool' }
+
 function optionOf(key: string, value: HeaderScalar): Option {
-  const kind = typeof value === 'bigint' ? 'uint64' : typeof value === 'boolean' ? 'bool' : 'string'
+  const kind = SCALAR_KINDS[typeof value] ?? 'string'
   return { key, kind: headerKindCode(kind), valueBytes: headerValueOf(kind, value).bytes }
 }

@@ -1,0 +1,84 @@
+/** Asks a running edge over HTTP: for what Iggy's binary protocol has no command. */
+import { EdgeError } from '../../errors.ts'
+import type { ConnectionCredentials } from '../../sdk/index.ts'
+import { parseJson, stringifyExact } from '../http/json.ts'
+
+const TIMEOUT_MS = 10_000
+
+export interface HttpCall {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly path: string
+  readonly body?: unknown
+}
+
+export interface HttpAnswer {
+  readonly status: number
+  /** Parsed JSON; null when there is none. */
+  readonly body: unknown
+}
+
+export class EdgeHttp {
+  readonly url: string
+  readonly #credentials: ConnectionCredentials | null
+
+  constructor(url: string, credentials: ConnectionCredentials | null) {
+    this.url = url
+    this.#credentials = credentials
+  }
+
+  get hasCredentials(): boolean {
+    return this.#credentials !== null
+  }
+
+  /** @throws {EdgeError} EDGE_UPSTREAM_UNREACHABLE, EDGE_UPSTREAM_REFUSED for what does not speak JSON. */
+  async call({ method, path, body }: HttpCall): Promise<HttpAnswer> {
+    const response = await this.#fetch(path, {
+      method,
+      headers: { ...this.#authorization(), ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+      ...(body === undefined ? {} : { body: stringifyExact(body) }),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    })
+    const text = await response.text()
+    try {
+      return { status: response.status, body: text === '' ? null : parseJson(text) }
+    } catch (cause) {
+      throw new EdgeError('EDGE_UPSTREAM_REFUSED', `${this.url}${path} answers ${response.status} and no JSON`, {
+        cause,
+      })
+    }
+  }
+
+  /** As `call`, for what must succeed. @throws {EdgeError} also for each status that is no success. */
+  async succeed(call: HttpCall): Promise<unknown> {
+    const { status, body } = await this.call(call)
+    if (status >= 200 && status < 300) return body
+    throw refusal(`${this.url}${call.path}`, status, body)
+  }
+
+  #authorization(): Record<string, string> {
+    const credentials = this.#credentials
+    if (credentials === null) return {}
+    if (credentials.kind === 'token') return { authorization: `Bearer ${credentials.token}` }
+    const pair = Buffer.from(`${credentials.username}:${credentials.password}`).toString('base64')
+    return { authorization: `Basic ${pair}` }
+  }
+
+  async #fetch(path: string, init: RequestInit): Promise<Response> {
+    try {
+      return await fetch(this.url + path, init)
+    } catch (cause) {
+      const { cause: inner } = cause instanceof Error ? cause : { cause }
+      const reason = inner instanceof Error ? inner.message || inner.name : String(cause)
+      throw new EdgeError('EDGE_UPSTREAM_UNREACHABLE', `${this.url} cannot be reached over HTTP: ${reason}`, { cause })
+    }
+  }
+}
+
+function refusal(what: string, status: number, body: unknown): EdgeError {
+  const reason = typeof body === 'object' && body !== null && 'reason' in body ? String(body.reason) : ''
+  const text = `${what} answers ${status}${reason === '' ? '' : `: ${reason}`}`
+  if (status === 401) return new EdgeError('EDGE_UNAUTHENTICATED', text)
+  if (status === 403) return new EdgeError('EDGE_FORBIDDEN', text)
+  if (status === 404) return new EdgeError('EDGE_FEATURE_UNAVAILABLE', `${text}; is it an iggy-edge of this version?`)
+  return new EdgeError('EDGE_UPSTREAM_REFUSED', text)
+}

@@ -1,0 +1,34 @@
+/** What a person at the terminal can do about an error, by its code. Pure. */
+import type { EdgeError, ErrorCode } from '../../errors.ts'
+import { isUsageError } from './grammar.ts'
+
+const HINTS: Partial<Readonly<Record<ErrorCode, string>>> = {
+  EDGE_UPSTREAM_UNREACHABLE: 'is the server running there? Name it with --url (or IGGY_URL), HTTP with --http-url',
+  EDGE_UPSTREAM_TIMEOUT: 'is the address right, and does a firewall let it through?',
+  EDGE_UNAUTHENTICATED: 'give --username and --password, --token, or IGGY_USERNAME and IGGY_PASSWORD',
+  EDGE_CREDENTIALS_INVALID: 'check user and password',
+  EDGE_TOKEN_INVALID: 'check the token; iggy-edge token create makes a new one',
+  EDGE_TOKEN_EXPIRED: 'iggy-edge token create makes a new one',
+  EDGE_USER_INACTIVE: 'iggy-edge user status USER active lets the user in again',
+  EDGE_FORBIDDEN: 'a user with manage_users can give this right: iggy-edge user permissions',
+  EDGE_STREAM_NOT_FOUND: 'iggy-edge stream list shows what there is',
+  EDGE_TOPIC_NOT_FOUND: 'iggy-edge topic list STREAM shows what there is',
+  EDGE_PARTITION_NOT_FOUND: 'iggy-edge topic get STREAM TOPIC shows what there is',
+  EDGE_GROUP_NOT_FOUND: 'iggy-edge consumer-group list STREAM TOPIC shows what there is',
+  EDGE_USER_NOT_FOUND: 'iggy-edge user list shows what there is',
+  EDGE_CLIENT_NOT_FOUND: 'iggy-edge client list shows what there is',
+  EDGE_OPTION_UNKNOWN: 'iggy-edge options topic lists all',
+  EDGE_ADDRESS_IN_USE: 'end the other process, or choose another address in the configuration',
+  EDGE_STORE_IN_USE: 'stop the service first, or ask it: iggy-edge status',
+  EDGE_STORE_MISSING: 'check that the disk is mounted, or name the folder with --data',
+  EDGE_STORE_NEWER: 'use the release that wrote it, or a newer one; nothing was changed',
+  EDGE_TOPIC_FULL: 'raise its size (topic update --max-size) or let old messages expire',
+  EDGE_BACKPRESSURE: 'the server is busy: try again',
+  EDGE_DISK_FULL: 'free space, or lower retention and the disk budget',
+}
+
+/** One line for a person; nothing is added where the words themselves were wrong and say what was expected. */
+export function formatError(error: EdgeError): string {
+  const hint = HINTS[error.code]
+  return hint === undefined || isUsageError(error) ? error.message : `${error.message}; ${hint}`
+}

@@ -1,0 +1,111 @@
+/** `message send`: reads what to send, packs it into bounded batches and sends them in order. */
+import { createReadStream } from 'node:fs'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import { EdgeError } from '../../../errors.ts'
+import type { Client, OutgoingMessage } from '../../../sdk/index.ts'
+import type { Partitioning } from '../../../sdk/wire/primitives.ts'
+import { decodeUserHeaders } from '../../../sdk/wire/user-headers.ts'
+import type { CommandContext } from '../command.ts'
+import { usageError, type Values } from '../grammar.ts'
+import { parseHeaders } from '../header-text.ts'
+import { parseMessageLine } from '../message-line.ts'
+import { MAX_PARTITION, streamOf, topicOf } from '../nouns/arguments.ts'
+import type { Output } from '../server-command.ts'
+
+/** One request takes so many at most: a file of any size goes through in constant memory. */
+const BATCH_COUNT = 1000
+const BATCH_BYTES = 1024 * 1024
+
+export async function sendMessages(
+  client: Client,
+  values: Values,
+  output: Output,
+  { signal }: CommandContext,
+): Promise<void> {
+  const [stream, topic] = [streamOf(values), topicOf(values)]
+  const partitioning = partitioningOf(values)
+  const last: { confirmation: Awaited<ReturnType<Client['messages']['send']>> } = { confirmation: null }
+  let sentCount = 0
+  for await (const batch of batchesOf(messagesOf(values))) {
+    if (signal.aborted) break
+    last.confirmation = await client.messages.send(stream, topic, partitioning, batch)
+    sentCount += batch.length
+  }
+  if (sentCount === 0)
+    throw usageError('no message was given: expected arguments, --input-file or lines on standard input')
+  const { partitionId, baseOffset } = last.confirmation ?? { partitionId: null, baseOffset: null }
+  const place = partitionId === null ? '' : ` (partition ${partitionId}, the last request from offset ${baseOffset})`
+  output.done(`${sentCount} ${sentCount === 1 ? 'message' : 'messages'} sent${place}`, {
+    messages: sentCount,
+    partition: partitionId,
+    base_offset: baseOffset,
+  })
+}
+
+function partitioningOf(values: Values): Partitioning {
+  const key = values.text('message-key')
+  if (key !== undefined && values.has('partition'))
+    throw usageError('partition and message-key exclude each other: a key chooses the partition')
+  if (key !== undefined) return { kind: 'key', keyView: Buffer.from(key) }
+  if (!values.has('partition')) return { kind: 'balanced' }
+  return { kind: 'partition', partitionId: values.integer('partition', 0, { min: 0, max: MAX_PARTITION }) }
+}
+
+async function* messagesOf(values: Values): AsyncGenerator<OutgoingMessage> {
+  const headers = parseHeaders(values.all('headers'))
+  const file = values.text('input-file')
+  if (file !== undefined) {
+    yield* messagesOfLines(createReadStream(file), file)
+    return
+  }
+  const payloads = values.all('messages')
+  if (payloads.length === 0 && process.stdin.isTTY !== true) {
+    for await (const line of linesOf(process.stdin)) yield { payload: Buffer.from(line), headers }
+    return
+  }
+  for (const payload of payloads) yield { payload: Buffer.from(payload), headers }
+}
+
+async function* messagesOfLines(source: Readable, name: string): AsyncGenerator<OutgoingMessage> {
+  let number = 0
+  for await (const line of linesOf(source, name)) {
+    number++
+    if (line.trim() === '') continue
+    const { payload, headersBytes, id, originUs } = parseMessageLine(line, number)
+    yield { payload, id, headers: decodeUserHeaders(headersBytes), ...(originUs === null ? {} : { originUs }) }
+  }
+}
+
+async function* linesOf(source: Readable, name = 'standard input'): AsyncGenerator<string> {
+  // The line reader swallows errors of its source: they are kept and thrown here.
+  const failure = new Promise<never>((_, reject) => source.once('error', reject))
+  failure.catch(() => {})
+  const lines = createInterface({ input: source, crlfDelay: Number.POSITIVE_INFINITY })[Symbol.asyncIterator]()
+  try {
+    for (;;) {
+      const next = await Promise.race([lines.next(), failure])
+      if (next.done === true) return
+      yield next.value
+    }
+  } catch (cause) {
+    if (cause instanceof EdgeError) throw cause
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new EdgeError('EDGE_IO', `${name} cannot be read: ${reason}`, { cause })
+  }
+}
+
+async function* batchesOf(messages: AsyncIterable<OutgoingMessage>): AsyncGenerator<OutgoingMessage[]> {
+  let batch: OutgoingMessage[] = []
+  let sizeBytes = 0
+  for await (const message of messages) {
+    if (batch.length === BATCH_COUNT || (batch.length > 0 && sizeBytes + message.payload.length > BATCH_BYTES)) {
+      yield batch
+      batch = []
+      sizeBytes = 0
+    }
+    batch.push(message)
+    sizeBytes += message.payload.length
+  }
+  if (batch.length > 0) yield batch
+}
