@@ -94,6 +94,8 @@ class Hub implements ConnectionHost {
     const startedMs = this.#nowMs()
     try {
       const grant = await this.broker.authenticate(name, auth)
+      // Gone while it was checked: it must not take the name from a living session.
+      if (!this.#connections.has(connection)) throw new EdgeError('EDGE_CONNECTION_LOST', 'the session ended')
       await this.#takeOver(connection, name, epoch)
       return grant
     } catch (error) {

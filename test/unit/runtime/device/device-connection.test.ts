@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import type { QuicSession, QuicStream } from '../../../../src/quic-edge/index.ts'
+import { DeviceConnection } from '../../../../src/runtime/device/device-connection.ts'
+import { DEFAULT_LIMITS, encodeFrame, encodeHead, type Frame } from '../../../../src/sdk/wire/edge/index.ts'
+import { MemoryDeviceBroker } from '../../../support/memory-device-broker.ts'
+import { SeededRandom } from '../../../support/seeded-random.ts'
+
+const vectors: { frames: { hex: string; datagram?: boolean }[] } = JSON.parse(
+  readFileSync(new URL('../../../fixtures/edge/vectors.json', import.meta.url), 'utf8'),
+)
+const bodies = vectors.frames.map(({ hex, datagram }) => {
+  const bytes = Buffer.from(hex, 'hex')
+  return datagram ? bytes : bytes.subarray(bytes.byteLength > 25 ? 2 : 1)
+})
+
+test('whatever an authenticated device sends is answered or ends its session; nothing is thrown', async () => {
+  const random = new SeededRandom(41)
+  let closedCount = 0
+  for (let round = 0; round < 60; round++) {
+    const bench = await openConnection()
+    for (let count = 0; count < 60 && bench.closedWith === undefined; count++) {
+      const body = mutated(random, bodies[random.below(bodies.length)] ?? Buffer.alloc(0))
+      if (random.chance(0.2)) bench.connection.datagram(body)
+      else bench.receive(Buffer.concat([encodeHead(body.byteLength), body]))
+      if (random.chance(0.3)) await Promise.resolve()
+    }
+    if (bench.closedWith !== undefined) closedCount++
+  }
+  assert.ok(closedCount > 0, 'sixteen wrong frames in a row end a session')
+})
+
+test('every byte string of the vectors, one after the other, is taken by one session or another', async () => {
+  for (const body of bodies) {
+    const bench = await openConnection()
+    bench.receive(Buffer.concat([encodeHead(body.byteLength), body]))
+    await Promise.resolve()
+  }
+})
+
+test('credit is given back for what was read, and only for that', async () => {
+  const bench = await openConnection()
+  const ping = encodeFrame({ type: 'ping', number: 1 })
+  const before = bench.grantedBytes
+  bench.receive(ping)
+  bench.receive(ping.subarray(0, 2))
+  assert.equal(bench.grantedBytes - before, ping.byteLength + 2)
+})
+
+test('a device that does not read its answers is cut off', async () => {
+  const bench = await openConnection()
+  bench.isSlow = true
+  bench.receive(encodeFrame({ type: 'ping', number: 1 }))
+  assert.equal(bench.closedWith, 11)
+})
+
+interface Bench {
+  readonly connection: DeviceConnection
+  closedWith: number | undefined
+  grantedBytes: number
+  isSlow: boolean
+  receive(bytes: Uint8Array): void
+}
+
+/** With hello and one alias through. */
+async function openConnection(): Promise<Bench> {
+  const broker = new MemoryDeviceBroker()
+  const session = { id: 1, path: '/edge', peer: undefined, close() {} } as unknown as QuicSession
+  const connection = new DeviceConnection(session, {
+    broker,
+    limits: DEFAULT_LIMITS,
+    moment: () => ({ monotonicMs: 0, wallUs: broker.wallUs, isWallTrusted: true, accuracyMs: 1 }),
+    admit: (_connection, name, auth) => broker.authenticate(name, auth),
+    lost() {},
+    closed(_connection, code) {
+      bench.closedWith = code
+    },
+  })
+  const stream: QuicStream = {
+    id: 0,
+    write: () => !bench.isSlow,
+    end() {},
+    reset() {},
+    grant(sizeBytes) {
+      bench.grantedBytes += sizeBytes
+    },
+  }
+  const events = connection.streamOpened(stream)
+  const bench: Bench = {
+    connection,
+    closedWith: undefined,
+    grantedBytes: 0,
+    isSlow: false,
+    receive: (bytes) => events?.data(bytes),
+  }
+  const hello: Frame = {
+    type: 'hello',
+    minVersion: 1,
+    maxVersion: 1,
+    name: 'dev-1',
+    auth: broker.token,
+    epoch: 1,
+    lanes: [],
+  }
+  const options = { fields: [{ name: 'temp', unit: 'Cel', scale: -2 }] }
+  bench.receive(
+    Buffer.concat(
+      [hello, { type: 'alias' as const, alias: 1, topic: 'sensors/a', kind: 3, options }].map((frame) =>
+        encodeFrame(frame),
+      ),
+    ),
+  )
+  for (let turn = 0; turn < 20 && !connection.isKnown; turn++) await Promise.resolve()
+  assert.ok(connection.isKnown)
+  return bench
+}
+
+/** Changes none to three bytes, or cuts the end off. */
+function mutated(random: SeededRandom, body: Uint8Array): Uint8Array {
+  const copy = Uint8Array.from(body)
+  for (let count = random.below(4); count > 0; count--) copy[random.below(copy.length)] = random.below(256)
+  return random.chance(0.1) ? copy.subarray(0, random.below(copy.length)) : copy
+}
