@@ -34,6 +34,7 @@ import type { JournalFile } from './io/journal-file.ts'
 import { JournalFiles } from './io/journal-files.ts'
 import { JournalReader } from './io/journal-reader.ts'
 import { type FoundJournal, readJournal } from './io/journal-recovery.ts'
+import { LargeBatches } from './io/large-batches.ts'
 import { PartitionReader } from './io/partition-reader.ts'
 import { Repacker, type RepackRules } from './io/repacker.ts'
 import { SegmentFiles } from './io/segment-files.ts'
@@ -88,8 +89,8 @@ const BUFFERS_PER_FILE = 4
 const MAX_BUFFER_SIZE = 2 * 1024 * 1024
 /** How long an open waits for unproven groups to be written again; then it goes on, with appends refused. */
 const AGAIN_WAIT_MS = 10_000
-/** A record's own varints. */
-const RECORD_OVERHEAD = 64
+/** The largest message that a protocol lets in, with its headers and the record's own numbers. */
+const MAX_BATCH_SIZE = MAX_PAYLOAD_BYTES + MAX_USER_HEADERS_BYTES + 64
 
 /** What a name of the journal's files says before anything else is opened: for a store whose descriptor is lost. */
 export function journalWitness(fileSystem: FileSystem): { storeId: Uint8Array; nextKey: number } | undefined {
@@ -118,6 +119,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   readonly segmentFiles: SegmentFiles
   readonly budget: FlashBudget
   readonly maintenance: Maintenance
+  readonly #large: LargeBatches
   readonly #options: EngineOptions
   readonly #reader: PartitionReader
   readonly #moved = new Set<LogPartition>()
@@ -200,6 +202,18 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       new JournalReader(this.journal, this.files, bodyChecksum, readBuffer),
       this.segmentFiles,
     )
+    this.#large = new LargeBatches({
+      fileSystem,
+      scheduler,
+      codec: options.codec ?? zstdCodec,
+      checksum: bodyChecksum,
+      journal: this.journal,
+      storeIdBytes,
+      nextRunNumber: () => ++this.#runNumber,
+      randomU32: () => Number(options.randomU64() & 0xffffffffn),
+      maxWaitingBytes: MAX_BATCH_SIZE,
+      written: (sizeBytes, syncCount) => this.#spend(sizeBytes, syncCount),
+    })
     const repacker = new Repacker({
       fileSystem,
       segments: this.segmentFiles,
@@ -290,16 +304,23 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   }
 
   hasRoom(sizeBytes: number): boolean {
+    if (this.isLarge(sizeBytes)) return this.journal.hasRoom(MAX_TAG_SIZE) && this.#large.hasRoom(sizeBytes)
     return this.journal.hasRoom(sizeBytes + MAX_TAG_SIZE)
   }
 
-  flush(): Promise<void> {
-    return this.journal.flush()
+  isLarge(sizeBytes: number): boolean {
+    return sizeBytes + MAX_TAG_SIZE > this.journal.maxBodySize
+  }
+
+  async flush(): Promise<void> {
+    await this.#large.settled()
+    await this.journal.flush()
   }
 
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
+    await this.#large.settled()
     await this.maintenance.close()
     // A duty to jump that nothing has taken up yet must survive: an unclean stop repeats it, a clean one would forget it.
     const isOwing = [...this.partitions.values()].some((partition) => partition.watermark.isOwing)
@@ -362,16 +383,15 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     return this.#options.clock.wallUs()
   }
 
-  checkAppend(_partition: LogPartition, batch: RecordBatch): void {
-    const size = batch.recordsView.length + MAX_TAG_SIZE
-    if (this.journal.hasRoom(size) && size <= this.journal.maxBodySize) return
+  checkAppend(partition: LogPartition, batch: RecordBatch): void {
+    const size = batch.recordsView.length
+    const isLater = this.isLarge(size) || this.#large.holds(partition)
+    if (isLater ? this.#large.hasRoom(size) && this.journal.refusal === undefined : this.hasRoom(size)) return
     if (this.#isClosed) throw new EdgeError('EDGE_SHUTTING_DOWN', 'the log is closing')
     if (this.journal.refusal !== undefined) throw this.journal.refusal
-    const limit = MAX_PAYLOAD_BYTES + MAX_USER_HEADERS_BYTES + RECORD_OVERHEAD
-    if (size > Math.min(limit, this.journal.maxBodySize)) {
-      throw new EdgeError('EDGE_MESSAGE_TOO_LARGE', `a batch of ${size} bytes does not fit the journal`, {
-        details: { sizeBytes: size, limit },
-      })
+    if (size > MAX_BATCH_SIZE) {
+      const text = `a batch of ${size} bytes is above the limit of ${MAX_BATCH_SIZE}`
+      throw new EdgeError('EDGE_MESSAGE_TOO_LARGE', text, { details: { sizeBytes: size, limit: MAX_BATCH_SIZE } })
     }
     throw new EdgeError('EDGE_BACKPRESSURE', 'the journal has no room for more: it waits for the disk')
   }
@@ -392,7 +412,9 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   submit(batch: PendingBatch, partition: LogPartition, recordsView: Uint8Array, tag: ProducerTag | undefined): void {
     this.appendedMessages += batch.fields.count
     this.appendedRecordBytes += recordsView.length
-    this.journal.append(batch, partition.watermark.isBuffered, recordsView, tag)
+    if (this.isLarge(recordsView.length) || this.#large.holds(partition)) {
+      this.#large.append(partition, batch, recordsView, tag)
+    } else this.journal.append(batch, partition.watermark.isBuffered, recordsView, tag)
   }
 
   /** Disposes of sequence numbers without a record. */
@@ -473,6 +495,9 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       tagged: (batch) => void this.producers.replay(batch),
     })
     for (const path of recovered.repeatedPaths) fileSystem.unlink(path)
+    // Where nothing is damaged, a large batch without a reference was never acked.
+    const isSound = recovered.damage.lostBytes === 0 && recovered.damage.damagedBatches === 0
+    if (isSound) for (const path of recovered.orphanPaths) fileSystem.unlink(path)
     // A power cut brought back what retention had dropped.
     for (const partition of this.partitions.values()) this.#unlinkBelow(partition, partition.logStartOffset)
     for (const [key, count] of recovered.unknownKeys) {
@@ -486,7 +511,8 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
         fields: { partition_key: key, batch_count: count },
       })
     }
-    this.damagedPaths = [...recovered.damagedPaths, ...found.strangers.map((name) => `journal/${name}`)]
+    const orphanPaths = isSound ? [] : recovered.orphanPaths
+    this.damagedPaths = [...orphanPaths, ...recovered.damagedPaths, ...found.strangers.map((name) => `journal/${name}`)]
     return recovered
   }
 
@@ -516,6 +542,11 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   #unlinkBelow(partition: LogPartition, offset: bigint): void {
     const gone = partition.segments.filter((segment) => segment.endOffset <= offset)
     partition.segments = partition.segments.filter((segment) => segment.endOffset > offset)
+    for (const [baseOffset, segment] of partition.externals) {
+      if (segment.endOffset > offset) continue
+      partition.externals.delete(baseOffset)
+      gone.push(segment)
+    }
     if (gone.length > 0) partition.areNamesDirty = true
     for (const { path } of gone) {
       this.segmentFiles.forget(path)

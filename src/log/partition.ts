@@ -7,6 +7,7 @@ import type { Appended, Partition, ProducerTag, ReadRequest, ReadResult, Receipt
 import { BATCH_FLAG, BATCH_KIND } from './core/batch-header.ts'
 import { Holes } from './core/holes.ts'
 import { IN_MEMORY, JournalIndex } from './core/journal-index.ts'
+import { later } from './core/offset.ts'
 import { type BatchOwner, PendingBatch } from './core/pending-batch.ts'
 import { Watermark } from './core/watermark.ts'
 import type { ReadablePartition } from './io/partition-reader.ts'
@@ -17,6 +18,8 @@ import type { PartitionSpec } from './ports.ts'
 export interface PartitionServices {
   /** @throws EDGE_BACKPRESSURE, EDGE_APPEND_FAILED, EDGE_MESSAGE_TOO_LARGE. */
   submit(batch: PendingBatch, partition: LogPartition, recordsView: Uint8Array, tag: ProducerTag | undefined): void
+  /** Whether that many bytes of records go into a file of their own. */
+  isLarge(sizeBytes: number): boolean
   /** @throws what an append of that size would be refused with, before an offset is given. */
   checkAppend(partition: LogPartition, batch: RecordBatch): void
   /** Counts what a full topic gave up instead of storing it. @returns whether it did. */
@@ -43,6 +46,8 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
   readonly #tags = new Map<bigint, ProducerTag>()
   options: TopicOptions
   segments: Segment[] = []
+  /** Large batches of the journal by offset: the files that hold their records. */
+  readonly externals = new Map<bigint, Segment>()
   segmentEnd = 0n
   logStartOffset: bigint
   lastAppendUs = 0n
@@ -96,7 +101,10 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
     return this.holesFound.list
   }
   get sizeBytes(): number {
-    return this.segments.reduce((sum, segment) => sum + segment.sizeBytes, this.index.sizeBytes)
+    let size = this.index.sizeBytes
+    for (const segment of this.segments) size += segment.sizeBytes
+    for (const segment of this.externals.values()) size += segment.sizeBytes
+    return size
   }
   get messageCount(): number {
     const span = Number(this.watermark.writtenEnd - this.logStartOffset)
@@ -124,7 +132,8 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
       (isClamped ? BATCH_FLAG.isTimeClamped : 0) |
       (tag === undefined ? 0 : BATCH_FLAG.hasTag)
     const { count, baseOriginUs, recordsView } = batch
-    const fields = { count, baseOffset, appendTimeUs, baseOriginUs, key: this.key, kind: BATCH_KIND.data, flags }
+    const kind = this.#services.isLarge(recordsView.length) ? BATCH_KIND.external : BATCH_KIND.data
+    const fields = { count, baseOffset, appendTimeUs, baseOriginUs, key: this.key, kind, flags }
     const pending = new PendingBatch(this, fields, endOffset, receipt)
     this.lastAppendUs = appendTimeUs
     if (tag !== undefined) this.#tags.set(baseOffset, tag)
@@ -208,6 +217,14 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
     this.#lastEnd = end
   }
 
+  /** A batch and all behind it could not be stored: their offsets were shown to nobody and are given again. */
+  takeBack(baseOffset: bigint): void {
+    // Never below what a purge has passed meanwhile.
+    const nextOffset = later(baseOffset, this.watermark.writtenEnd)
+    this.watermark.nextOffset = nextOffset
+    this.#lastEnd = nextOffset
+  }
+
   /** Everything below is gone for good. The floor is durable already. */
   dropBelow(offset: bigint): void {
     if (offset <= this.logStartOffset) return
@@ -223,6 +240,7 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
   /** A repack run has taken the first `count` batches into segments. */
   repacked(count: number, begun: readonly Segment[], segmentEnd: bigint): void {
     this.segments.push(...begun)
+    for (const segment of begun) this.externals.delete(segment.baseOffset)
     this.index.dropFirst(count)
     if (segmentEnd > this.segmentEnd) this.segmentEnd = segmentEnd
     if (this.segments.length === 0) return

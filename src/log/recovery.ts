@@ -3,7 +3,7 @@
  * jumps where offsets may have been seen that are gone, and what must be written again before anything is shown.
  */
 
-import { BATCH_FLAG, BATCH_KIND } from './core/batch-header.ts'
+import { BATCH_FLAG, BATCH_HEADER_SIZE, BATCH_KIND, decodeExternal, EXTERNAL_BODY_SIZE } from './core/batch-header.ts'
 import { createArea } from './core/byte-area.ts'
 import type { Checksum } from './core/checksum.ts'
 import { GROUP_FLAG, GROUP_HEADER_SIZE } from './core/journal-format.ts'
@@ -55,6 +55,8 @@ export interface Recovered {
   readonly unknownKeys: ReadonlyMap<number, number>
   readonly damagedPaths: readonly string[]
   readonly repeatedPaths: readonly string[]
+  /** Files of large batches that no journal batch names. */
+  readonly orphanPaths: readonly string[]
 }
 
 /** What the journal holds of one partition, gathered batch by batch. */
@@ -72,6 +74,8 @@ class Found {
   unproven: { base: bigint; boot: number } | undefined
   /** A batch whose header could be read and whose body could not: its offsets are gone for good. */
   damagedEnd = 0n
+  /** Run numbers of files that large batches refer to. */
+  readonly externalRuns = new Map<bigint, number>()
   readonly holes: { from: bigint; end: bigint; reason: 'damage' | 'jump' }[] = []
 }
 
@@ -105,6 +109,7 @@ export function recoverPartitions(options: RecoveryOptions): Recovered {
       directory: partition.spec.directory,
       key: partition.key,
       journalFirst: found.get(partition.key)?.first,
+      externalRuns: new Set(found.get(partition.key)?.externalRuns.values()),
       isJournalIgnored: options.rules.isJournalIgnored === true,
       isNextNameIgnored: options.rules.isNextNameIgnored === true,
     })
@@ -127,6 +132,7 @@ export function recoverPartitions(options: RecoveryOptions): Recovered {
     unknownKeys,
     damagedPaths: all.flatMap((each) => each.damagedPaths),
     repeatedPaths: all.flatMap((each) => each.repeatedPaths),
+    orphanPaths: all.flatMap((each) => each.orphanPaths),
   }
 }
 
@@ -144,6 +150,7 @@ function take(partition: LogPartition, state: Found, batch: FoundBatch, isProven
       state.holes.push({ from: state.end, end: header.baseOffset, reason: hasGap ? 'jump' : 'damage' })
     }
   }
+  if (header.kind === BATCH_KIND.external) state.externalRuns.set(header.baseOffset, runOf(batch))
   partition.index.push(header.baseOffset, batch.fileNumber, batch.position, batch.size)
   state.end = end
   state.lastBoot = batch.boot
@@ -156,6 +163,11 @@ function take(partition: LogPartition, state: Found, batch: FoundBatch, isProven
     state.unproven ??= { base: header.baseOffset, boot: batch.boot }
   }
   return true
+}
+
+/** Behind the tag, if there is one. */
+function runOf({ header, area, position }: FoundBatch): number {
+  return decodeExternal(area, position + BATCH_HEADER_SIZE + header.bodySize - EXTERNAL_BODY_SIZE).runNumber
 }
 
 function noteDamaged(state: Found, { header }: FoundBatch): void {
@@ -179,7 +191,9 @@ function recoverPartition(options: RecoveryOptions, parts: PartitionParts): void
   const segmentEnd = later(last?.endOffset ?? floor, floor)
   partition.segments = [...segments.segments]
   partition.segmentEnd = segmentEnd
-  partition.areNamesDirty = segments.damagedPaths.length > 0 || segments.repeatedPaths.length > 0
+  partition.areNamesDirty = [segments.damagedPaths, segments.repeatedPaths, segments.orphanPaths].some(
+    (paths) => paths.length > 0,
+  )
   let repeated = 0
   while (repeated < partition.index.count && partition.index.baseOffset(repeated) < segmentEnd) repeated++
   partition.index.dropFirst(repeated)
@@ -187,6 +201,10 @@ function recoverPartition(options: RecoveryOptions, parts: PartitionParts): void
   partition.recovered(end)
   partition.logStartOffset = logStart(partition, floor, end)
   partition.lastAppendUs = later(state.lastTimeUs, last?.lastAppendUs ?? 0n)
+  for (const [baseOffset, runNumber] of state.externalRuns) {
+    const segment = segments.externals.find((each) => each.runNumber === runNumber)
+    if (segment !== undefined && baseOffset >= segmentEnd) partition.externals.set(baseOffset, segment)
+  }
   noteHoles(parts, segmentEnd)
   lowerToProven(options, parts, segmentEnd)
   const isFound = state.end > segmentEnd

@@ -157,6 +157,11 @@ export class Journal {
     return this.#refusal
   }
 
+  /** Number of this machine start. */
+  get boot(): number {
+    return this.#options.start.boot
+  }
+
   get lastSyncUs(): number {
     return this.#commit.lastSyncUs
   }
@@ -196,6 +201,11 @@ export class Journal {
   onceRoom(callback: () => void): void {
     this.#roomWaiters.push(callback)
     if (this.#isClosed) this.#options.scheduler.nextTurn(this.#wakeRoomWaiters)
+  }
+
+  /** Room became free elsewhere: those who wait ask again. */
+  roomMade(): void {
+    this.#wakeRoomWaiters()
   }
 
   /** Copies the batch into the open group; the caller has asked `hasRoom`. */

@@ -5,7 +5,14 @@
 import { EdgeError } from '../../errors.ts'
 import type { StoredBatch } from '../../sdk/wire/batch.ts'
 import type { ReadResult } from '../api.ts'
-import { BATCH_FLAG, BATCH_HEADER_SIZE, type BatchHeader, batchSize, decodeBatchHeader } from '../core/batch-header.ts'
+import {
+  BATCH_FLAG,
+  BATCH_HEADER_SIZE,
+  BATCH_KIND,
+  type BatchHeader,
+  batchSize,
+  decodeBatchHeader,
+} from '../core/batch-header.ts'
 import { areaOf } from '../core/byte-area.ts'
 import type { JournalIndex } from '../core/journal-index.ts'
 import { earlier, later } from '../core/offset.ts'
@@ -19,6 +26,7 @@ export interface ReadablePartition {
   readonly idSeed: bigint
   readonly index: JournalIndex
   readonly segments: readonly Segment[]
+  readonly externals: ReadonlyMap<bigint, Segment>
   /** Below it segments hold the messages, from it on the journal. */
   readonly segmentEnd: bigint
   /** A range that could not be read. */
@@ -58,7 +66,7 @@ export class PartitionReader {
 
   // ---- hot --------------------------------------------------------------------------------------------------------
 
-  #readHot(partition: ReadablePartition, bounds: ReadBounds): ReadResult {
+  #readHot(partition: ReadablePartition, bounds: ReadBounds): ReadResult | Promise<ReadResult> {
     const { index } = partition
     const taken = new Taken(partition.idSeed, bounds)
     this.#journal.restart()
@@ -71,12 +79,36 @@ export class PartitionReader {
         const nextBase = entry + 1 < index.count ? index.baseOffset(entry + 1) : bounds.end
         entry++
         if (batch !== null && batch.header.baseOffset === base) {
+          const isWanted = base + BigInt(batch.header.count) > taken.next
+          if (batch.header.kind === BATCH_KIND.external && isWanted) {
+            // A read of its own: what was taken before lies in the buffer, and would not outlive the wait.
+            if (taken.count > 0) return taken.result()
+            return this.#readExternal(partition, { base, end: base + BigInt(batch.header.count) }, taken)
+          }
           if (!taken.add(batch)) return taken.result()
           continue
         }
         partition.damaged(base, nextBase, 'a batch in the journal does not fit its checksum')
         if (!taken.skipTo(nextBase)) return taken.result()
       }
+    }
+    return taken.result()
+  }
+
+  async #readExternal(
+    partition: ReadablePartition,
+    range: { base: bigint; end: bigint },
+    taken: Taken,
+  ): Promise<ReadResult> {
+    const segment =
+      partition.externals.get(range.base) ?? partition.segments.find((each) => each.baseOffset === range.base)
+    try {
+      const [entry] = segment === undefined ? [] : this.#segments.index(segment)
+      if (segment === undefined || entry === undefined) throw new EdgeError('EDGE_BATCH_CORRUPT', 'its file is missing')
+      takeBlock(await this.#segments.readBlock(segment, entry.position), taken)
+    } catch (error) {
+      partition.damaged(range.base, range.end, error instanceof EdgeError ? error.message : String(error))
+      taken.skipTo(range.end)
     }
     return taken.result()
   }

@@ -120,7 +120,13 @@ export class Repacker {
     let packedEnd = partition.segmentEnd
     for (const unit of planUnits(batches)) {
       if (partition.isRemoved) return
-      if (unit.kind === 'external') continue
+      if (unit.kind === 'external') {
+        const segment = partition.externals.get(unit.batch.header.baseOffset)
+        if (segment === undefined) continue
+        writer.adopt(segment)
+        packedEnd = segment.endOffset
+        continue
+      }
       const first = unit.batches[0]
       const last = unit.batches.at(-1)
       if (first === undefined || last === undefined) continue
@@ -166,7 +172,7 @@ export class Repacker {
         continue
       }
       const { header } = parsed
-      if (header.kind !== BATCH_KIND.data || baseOffset < partition.logStartOffset) continue
+      if (header.kind === BATCH_KIND.sequence || baseOffset < partition.logStartOffset) continue
       job.endOffset = header.baseOffset + BigInt(header.count)
       batches.push({ header, position, size, boot: file.bootAt(position) })
     }

@@ -24,12 +24,14 @@ import {
 import type { FileSystem, LogFile } from './file-system.ts'
 import { newerStore } from './journal-recovery.ts'
 import { Segment } from './segment.ts'
-import { blocksOf, endOfBlock, readArea, readBlockHeader, readTrailer } from './segment-files.ts'
+import { blocksOf, endOfBlock, entryOf, readArea, readBlockHeader, readTrailer } from './segment-files.ts'
 
 export interface RecoveredSegments {
   readonly segments: readonly Segment[]
-  /** Files of one batch each, named by journal batches or left over. */
-  readonly externalPaths: readonly { readonly path: string; readonly runNumber: number }[]
+  /** Files of one large batch each, which journal batches name. */
+  readonly externals: readonly Segment[]
+  /** The same, which none names: the reference did not reach the disk, or was damaged. */
+  readonly orphanPaths: readonly string[]
   /** Unreadable files, to be set aside. */
   readonly damagedPaths: readonly string[]
   /** Files that hold only what the journal holds too, to be removed. */
@@ -54,6 +56,8 @@ export interface SegmentRecoveryOptions {
   readonly key: number
   /** First offset that the journal holds of the partition. */
   readonly journalFirst: bigint | undefined
+  /** Runs that journal batches refer to. */
+  readonly externalRuns: ReadonlySet<number>
   /** Rules left out by a test. */
   readonly isJournalIgnored?: boolean
   readonly isNextNameIgnored?: boolean
@@ -63,23 +67,58 @@ export interface SegmentRecoveryOptions {
 export function recoverSegments(options: SegmentRecoveryOptions): RecoveredSegments {
   const { fileSystem, directory } = options
   const found: Found[] = []
-  const externalPaths: { path: string; runNumber: number }[] = []
+  const externals: Segment[] = []
+  const orphanPaths: string[] = []
+  let highestRun = 0
   const damagedPaths: string[] = []
   for (const { name } of fileSystem.list(directory)) {
     const parsed = parseSegmentName(name)
     const path = `${directory}/${name}`
-    if (parsed === undefined) damagedPaths.push(path)
-    else if (parsed.isExternal) externalPaths.push({ path, runNumber: parsed.runNumber })
-    else found.push({ path, baseOffset: parsed.baseOffset, runNumber: parsed.runNumber })
+    if (parsed === undefined) {
+      damagedPaths.push(path)
+      continue
+    }
+    highestRun = Math.max(highestRun, parsed.runNumber)
+    const file = { path, baseOffset: parsed.baseOffset, runNumber: parsed.runNumber }
+    if (options.externalRuns.has(parsed.runNumber)) {
+      const segment = openExternal(file, options, parsed.isExternal)
+      if (segment === undefined) damagedPaths.push(path)
+      else externals.push(segment)
+    } else if (parsed.isExternal) orphanPaths.push(path)
+    else found.push(file)
   }
   found.sort((a, b) => compare(a.baseOffset, b.baseOffset) || a.runNumber - b.runNumber)
-  const highestRun = [...found, ...externalPaths].reduce((highest, each) => Math.max(highest, each.runNumber), 0)
   const journalFirst = options.isJournalIgnored ? undefined : options.journalFirst
   const isRepeated = ({ baseOffset }: Found): boolean => journalFirst !== undefined && baseOffset >= journalFirst
   const kept = found.filter((each) => !isRepeated(each))
   const repeatedPaths = found.filter(isRepeated).map(({ path }) => path)
   const { segments, isEndUncertain } = openFromBehind(kept, { ...options, journalFirst }, damagedPaths)
-  return { segments, externalPaths, damagedPaths, repeatedPaths, isEndUncertain, highestRun }
+  return { segments, externals, orphanPaths, damagedPaths, repeatedPaths, isEndUncertain, highestRun }
+}
+
+/** One block, under the name it had before or after it was taken among the segments. */
+function openExternal(found: Found, options: SegmentRecoveryOptions, isExternal: boolean): Segment | undefined {
+  const handle = options.fileSystem.open(found.path, 'existing')
+  try {
+    const header = readSegmentHeader(handle, found.path, options.key)
+    if (header === undefined) return undefined
+    const size = handle.size()
+    const block = readBlockHeader(handle, header.seed, SEGMENT_HEADER_SIZE, size)
+    if (block === undefined) return undefined
+    const segment = new Segment({ ...found, directory: options.directory, seed: header.seed })
+    segment.isExternal = isExternal
+    segment.isClosed = true
+    segment.endOffset = block.endOffset
+    segment.sizeBytes = size
+    segment.messageCount = block.recordCount
+    segment.lastAppendUs = block.lastTimeUs
+    segment.lastBlockPosition = block.position
+    segment.lastBoot = block.boot
+    segment.entries = [entryOf(block)]
+    return segment
+  } finally {
+    handle.close()
+  }
 }
 
 /** Looks into files from the last one on, until one has a block; the others are known by their names. */

@@ -43,6 +43,8 @@ export type NewBlock = Omit<BlockHeader, 'position' | 'previousPosition' | 'body
 
 /** A segment as this run leaves it. */
 interface Draft {
+  /** A file that was written before, whole, and only gets its name now. */
+  readonly isAdopted?: boolean
   readonly segment: Segment
   readonly isNew: boolean
   /** Length of the file before the run. */
@@ -104,6 +106,25 @@ export class SegmentWriter {
     draft.lastBoot = block.boot
   }
 
+  /** Takes a large batch's file among the segments, as it is. */
+  adopt(segment: Segment): void {
+    this.roll()
+    const { sizeBytes, endOffset, lastAppendUs = 0n, lastBlockPosition, lastBoot } = segment
+    this.#drafts.push({
+      segment,
+      isAdopted: true,
+      isNew: true,
+      lengthBefore: sizeBytes,
+      entries: [],
+      length: sizeBytes,
+      endOffset,
+      lastAppendUs,
+      lastBlockPosition,
+      lastBoot,
+      isSealed: true,
+    })
+  }
+
   /** No more blocks go into the current file: what follows lies in another. */
   roll(): void {
     const draft = this.#drafts.at(-1)
@@ -119,8 +140,10 @@ export class SegmentWriter {
 
   /** Makes all files stable, their names aside. @throws EDGE_IO: call `abort` then; the sync is not tried again. */
   async sync(): Promise<void> {
-    const changed = this.#drafts.filter(hasChanged)
-    for (const { segment } of changed) await syncFile(this.#options.files.file(segment.path))
+    for (const draft of this.#drafts.filter(hasChanged)) {
+      if (draft.isAdopted) this.#rename(draft.segment)
+      else await syncFile(this.#options.files.file(draft.segment.path))
+    }
   }
 
   /** The run counts. @returns segments that were begun. */
@@ -147,8 +170,10 @@ export class SegmentWriter {
    */
   abort(): void {
     const { files, fileSystem } = this.#options
-    for (const { segment, isNew, lengthBefore } of this.#drafts.filter(hasChanged)) {
+    for (const { segment, isNew, isAdopted, lengthBefore } of this.#drafts.filter(hasChanged)) {
       segment.isClosed = true
+      // The journal still refers to it, by whichever name.
+      if (isAdopted) continue
       try {
         if (!isNew) files.file(segment.path).truncate(lengthBefore)
         files.forget(segment.path)
@@ -157,6 +182,15 @@ export class SegmentWriter {
         // The next file's name says where this one ends, and the journal's first offset what counts at all.
       }
     }
+  }
+
+  #rename(segment: Segment): void {
+    if (!segment.isExternal) return
+    const { files, fileSystem } = this.#options
+    const before = segment.path
+    files.forget(before)
+    segment.isExternal = false
+    fileSystem.rename(before, segment.path)
   }
 
   #draftFor(block: NewBlock): Draft {

@@ -14,6 +14,8 @@ export class Segment {
   messageCount: number
   /** Takes no more blocks. */
   isClosed: boolean
+  /** Holds one large batch that a journal batch refers to; a segment as others once that is repacked. */
+  isExternal = false
   /** Where its blocks lie, when known: the active one always, others after the first read. */
   entries: IndexEntry[] | undefined
   /** Append time of its last batch, when known. */
@@ -35,7 +37,7 @@ export class Segment {
   }
 
   get path(): string {
-    return `${this.directory}/${formatSegmentName({ ...this, isExternal: false })}`
+    return `${this.directory}/${formatSegmentName(this)}`
   }
 
   get firstAppendUs(): bigint | undefined {

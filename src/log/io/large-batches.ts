@@ -1,0 +1,240 @@
+/**
+ * Batches that do not fit the journal: written to a file of their own first, synced with its name, and then referred to by
+ * a small batch in the journal, which is what makes them exist. At repack the file becomes a segment as it is.
+ *
+ * What is appended to the same partition behind a large batch waits for it here, so that offsets reach the journal in
+ * order. One batch is written at a time, and the bytes that wait are bounded.
+ */
+import { EdgeError, toEdgeError } from '../../errors.ts'
+import type { ProducerTag } from '../api.ts'
+import {
+  BATCH_HEADER_SIZE,
+  BATCH_KIND,
+  batchSize,
+  EXTERNAL_BODY_SIZE,
+  encodeBatchHeader,
+  encodeExternal,
+  encodeTag,
+  MAX_TAG_SIZE,
+} from '../core/batch-header.ts'
+import { createArea } from '../core/byte-area.ts'
+import type { Checksum } from '../core/checksum.ts'
+import type { PendingBatch } from '../core/pending-batch.ts'
+import {
+  BLOCK_HEADER_SIZE,
+  encodeBlockHeader,
+  encodeSegmentHeader,
+  SEGMENT_HEADER_SIZE,
+  SEGMENT_VERSION,
+} from '../core/segment-format.ts'
+import type { LogPartition } from '../partition.ts'
+import type { Scheduler } from '../scheduler.ts'
+import type { BlockCodec } from './block-codec.ts'
+import type { FileSystem } from './file-system.ts'
+import type { Journal } from './journal.ts'
+import { syncFile } from './journal-file.ts'
+import { Segment } from './segment.ts'
+
+export interface LargeBatchesOptions {
+  readonly fileSystem: FileSystem
+  readonly scheduler: Scheduler
+  readonly codec: BlockCodec
+  readonly checksum: Checksum
+  readonly journal: Journal
+  readonly storeIdBytes: Uint8Array
+  readonly nextRunNumber: () => number
+  readonly randomU32: () => number
+  /** Bytes that may wait: at least the largest batch. */
+  readonly maxWaitingBytes: number
+  readonly written: (sizeBytes: number, syncCount: number) => void
+}
+
+interface Waiting {
+  readonly partition: LogPartition
+  readonly batch: PendingBatch
+  readonly recordsBytes: Uint8Array
+  readonly tag: ProducerTag | undefined
+}
+
+/** Written per turn of the event loop: a write of 64 MB at once would stop everything else. */
+const CHUNK_SIZE = 1024 * 1024
+
+export class LargeBatches {
+  readonly #options: LargeBatchesOptions
+  #queue: Waiting[] = []
+  #waitingBytes = 0
+  #running: Promise<void> | undefined
+
+  constructor(options: LargeBatchesOptions) {
+    this.#options = options
+  }
+
+  hasRoom(sizeBytes: number): boolean {
+    return this.#waitingBytes + sizeBytes <= this.#options.maxWaitingBytes
+  }
+
+  /** Whether a batch of that partition waits, so that later ones must as well. */
+  holds(partition: LogPartition): boolean {
+    return this.#queue.some((waiting) => waiting.partition === partition)
+  }
+
+  /** Copies the batch; the caller has asked `hasRoom`. */
+  append(partition: LogPartition, batch: PendingBatch, recordsView: Uint8Array, tag: ProducerTag | undefined): void {
+    this.#queue.push({ partition, batch, recordsBytes: recordsView.slice(), tag })
+    this.#waitingBytes += recordsView.length
+    this.#running ??= this.#run()
+  }
+
+  /** Everything that waits now has reached the journal, or was told why not. */
+  async settled(): Promise<void> {
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    for (let next = this.#queue[0]; next !== undefined; next = this.#queue[0]) {
+      try {
+        await this.#submit(next)
+        this.#remove([next])
+      } catch (error) {
+        this.#giveUp(next.partition, toEdgeError(error))
+      }
+    }
+    this.#running = undefined
+  }
+
+  async #submit({ partition, batch, recordsBytes, tag }: Waiting): Promise<void> {
+    const isLarge = batch.fields.kind === BATCH_KIND.external
+    const segment = isLarge ? await this.#writeFile(partition, batch, recordsBytes, tag) : undefined
+    const { journal } = this.#options
+    while (!journal.hasRoom(EXTERNAL_BODY_SIZE + MAX_TAG_SIZE + (isLarge ? 0 : recordsBytes.length))) {
+      if (journal.refusal !== undefined) throw journal.refusal
+      await new Promise<void>((resolve) => journal.onceRoom(resolve))
+    }
+    if (partition.isRemoved) throw new EdgeError('EDGE_PARTITION_NOT_FOUND', 'the partition was deleted meanwhile')
+    if (segment !== undefined) partition.externals.set(batch.fields.baseOffset, segment)
+    const bodyView = segment === undefined ? recordsBytes : referenceTo(segment)
+    journal.append(batch, partition.watermark.isBuffered, bodyView, tag)
+  }
+
+  /** A file in the form of a segment with one block; durable with its name when it resolves. */
+  async #writeFile(
+    partition: LogPartition,
+    batch: PendingBatch,
+    recordsBytes: Uint8Array,
+    tag: ProducerTag | undefined,
+  ): Promise<Segment> {
+    const { codec, checksum, fileSystem, storeIdBytes, nextRunNumber, randomU32 } = this.#options
+    const { fields, endOffset } = batch
+    const raw = rawBatch(batch, recordsBytes, tag)
+    const body = await codec.encode(raw)
+    const { directory } = partition.spec
+    const segment = new Segment({
+      directory,
+      baseOffset: fields.baseOffset,
+      runNumber: nextRunNumber(),
+      seed: randomU32(),
+    })
+    segment.isExternal = true
+    segment.isClosed = true
+    segment.endOffset = endOffset
+    segment.messageCount = fields.count
+    segment.lastAppendUs = fields.appendTimeUs
+    segment.lastBlockPosition = SEGMENT_HEADER_SIZE
+    segment.lastBoot = this.#options.journal.boot
+    const area = createArea(SEGMENT_HEADER_SIZE + BLOCK_HEADER_SIZE)
+    encodeSegmentHeader(area, 0, {
+      version: SEGMENT_VERSION,
+      storeIdBytes,
+      key: partition.key,
+      seed: segment.seed,
+      baseOffset: fields.baseOffset,
+      runNumber: segment.runNumber,
+      createdAtUs: fields.appendTimeUs,
+      encryptionKeyId: 0,
+    })
+    const block = {
+      storedSize: body.bytes.length,
+      bodyCrc: checksum(body.bytes, 0, body.bytes.length, 0),
+      rawSize: raw.length,
+      batchCount: 1,
+      codec: body.codec,
+      flags: 0,
+      baseOffset: fields.baseOffset,
+      endOffset,
+      firstTimeUs: fields.appendTimeUs,
+      lastTimeUs: fields.appendTimeUs,
+      runNumber: segment.runNumber,
+      boot: segment.lastBoot,
+      recordCount: fields.count,
+      previousPosition: 0,
+      position: SEGMENT_HEADER_SIZE,
+    }
+    encodeBlockHeader(area, SEGMENT_HEADER_SIZE, block, segment.seed)
+    if (partition.isRemoved) throw new EdgeError('EDGE_PARTITION_NOT_FOUND', 'the partition was deleted meanwhile')
+    fileSystem.makeDirectory(directory)
+    const padding = batchSize(body.bytes.length) - BATCH_HEADER_SIZE - body.bytes.length
+    await this.#writeSynced(segment, [area.bytes, body.bytes, new Uint8Array(padding)])
+    await fileSystem.syncDirectory(directory)
+    await fileSystem.syncDirectory(directory.slice(0, directory.lastIndexOf('/')))
+    const { baseOffset, appendTimeUs: firstTimeUs, count: recordCount } = fields
+    segment.entries = [{ baseOffset, firstTimeUs, position: SEGMENT_HEADER_SIZE, recordCount }]
+    return segment
+  }
+
+  async #writeSynced(segment: Segment, parts: readonly Uint8Array[]): Promise<void> {
+    const { fileSystem, scheduler, written } = this.#options
+    const handle = fileSystem.open(segment.path, 'create')
+    let position = 0
+    try {
+      for (const part of parts) {
+        for (let at = 0; at < part.length; at += CHUNK_SIZE) {
+          const chunk = part.subarray(at, at + CHUNK_SIZE)
+          handle.write(chunk, position)
+          position += chunk.length
+          if (part.length > CHUNK_SIZE) await new Promise<void>((resolve) => scheduler.nextTurn(resolve))
+        }
+      }
+      await syncFile(handle)
+    } catch (error) {
+      handle.close()
+      fileSystem.unlink(segment.path)
+      throw error
+    }
+    handle.close()
+    segment.sizeBytes = position
+    written(position, 1)
+  }
+
+  /** All that waits of the partition goes with it: their offsets are given back, nothing above them is in the journal. */
+  #giveUp(partition: LogPartition, error: EdgeError): void {
+    const given = this.#queue.filter((waiting) => waiting.partition === partition)
+    const [first] = given
+    this.#remove(given)
+    if (first !== undefined) partition.takeBack(first.batch.fields.baseOffset)
+    for (const { batch } of given) batch.settle(error)
+  }
+
+  #remove(done: readonly Waiting[]): void {
+    for (const { recordsBytes } of done) this.#waitingBytes -= recordsBytes.length
+    this.#queue = this.#queue.filter((waiting) => !done.includes(waiting))
+    this.#options.journal.roomMade()
+  }
+}
+
+/** The batch as it lies in a block. */
+function rawBatch(batch: PendingBatch, recordsBytes: Uint8Array, tag: ProducerTag | undefined): Uint8Array {
+  const tagArea = createArea(MAX_TAG_SIZE)
+  const tagSize = tag === undefined ? 0 : encodeTag(tagArea.bytes, 0, tag)
+  const bodySize = tagSize + recordsBytes.length
+  const area = createArea(batchSize(bodySize))
+  encodeBatchHeader(area, 0, { ...batch.fields, kind: BATCH_KIND.data, bodyCrc: 0, bodySize })
+  area.bytes.set(tagArea.bytes.subarray(0, tagSize), BATCH_HEADER_SIZE)
+  area.bytes.set(recordsBytes, BATCH_HEADER_SIZE + tagSize)
+  return area.bytes
+}
+
+function referenceTo(segment: Segment): Uint8Array {
+  const area = createArea(EXTERNAL_BODY_SIZE)
+  encodeExternal(area, 0, segment.runNumber, segment.sizeBytes)
+  return area.bytes
+}
