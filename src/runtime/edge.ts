@@ -19,7 +19,7 @@ import { cursorStoreOf, logSourceOf, routeStatuses, syncOptionsOf } from './forw
 import { startHttp } from './http/index.ts'
 import { serveIggySessions } from './iggy-sessions.ts'
 import { Listeners, startTcp, startWebsocket, startWebTransport } from './listeners.ts'
-import { reportLog, reportRoute, startHealth } from './observe/index.ts'
+import { reportLog, reportRoute, type SyncRouteStatus, startHealth } from './observe/index.ts'
 import { createProtocolServer } from './server/index.ts'
 import { IGGY_VERSION, PRODUCT_VERSION } from './version.ts'
 
@@ -42,6 +42,8 @@ export interface Edge extends AsyncDisposable {
   }
   /** SHA-256 of the certificate devices may pin; null when WebTransport is off. */
   certificateSha256(): string | null
+  /** What sync carries, route by route. */
+  routes(): readonly SyncRouteStatus[]
   /** Made at the first start: to be shown once. */
   readonly generatedRootPassword: string | null
   /** Everything that stops is stopped, everything acked is durable. Idempotent, bounded in time. */
@@ -173,6 +175,7 @@ async function compose({ config, clock, logger, root }: EdgeOptions, opened: Asy
       webtransport: listeners.address('webtransport'),
     },
     certificateSha256,
+    routes,
     generatedRootPassword: broker.generatedRootPassword,
   }
 }

@@ -42,7 +42,10 @@ export function createEdgeDeviceBroker(options: EdgeDeviceBrokerOptions): EdgeDe
   const { broker, log, clock } = options
   const grants = new Set<Grant>()
   const timer = setInterval(() => {
-    for (const grant of grants) if (!grant.isStillGood()) grant.revoke()
+    for (const grant of grants) {
+      if (grant.isOver) grants.delete(grant)
+      else if (!grant.isStillGood()) grant.revoke()
+    }
   }, REVOCATION_CHECK_MS)
   timer.unref()
   return {
@@ -102,11 +105,12 @@ interface GrantParts {
 class Grant implements DeviceGrant {
   readonly device: number
   readonly mayReadAllKeys: boolean
-  onRevoked: (() => void) | null = null
   onEnded: (() => void) | null = null
   readonly #options: EdgeDeviceBrokerOptions
   readonly #parts: GrantParts
   readonly #caller: Caller
+  #onRevoked: (() => void) | null = null
+  #wasInUse = false
 
   constructor(options: EdgeDeviceBrokerOptions, parts: GrantParts) {
     this.#options = options
@@ -114,6 +118,20 @@ class Grant implements DeviceGrant {
     this.device = parts.device
     this.mayReadAllKeys = parts.policy?.anyKey ?? true
     this.#caller = { dialect: 'edge', userId: parts.userId, client: null }
+  }
+
+  /** Its session has come and gone: sessions set this, and take it back when they end. */
+  get isOver(): boolean {
+    return this.#wasInUse && this.#onRevoked === null
+  }
+
+  get onRevoked(): (() => void) | null {
+    return this.#onRevoked
+  }
+
+  set onRevoked(callback: (() => void) | null) {
+    this.#onRevoked = callback
+    this.#wasInUse ||= callback !== null
   }
 
   isStillGood(): boolean {
@@ -127,7 +145,7 @@ class Grant implements DeviceGrant {
 
   revoke(): void {
     this.onEnded?.()
-    this.onRevoked?.()
+    this.#onRevoked?.()
   }
 
   publishTo(topicName: string, choice: PartitionChoice | undefined): DeviceTarget {
