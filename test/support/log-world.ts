@@ -82,6 +82,7 @@ export class LogWorld {
   #engine: LogEngine | undefined
   #nowUs = 1_000_000
   #bootId = 1
+  #isClosing = false
   #nextId = 1
   #hints = new Map<number, PartitionHint>()
 
@@ -156,7 +157,10 @@ export class LogWorld {
     const given: { value?: Given } = {}
     const receipt: Receipt = {
       settled: (error) => {
-        if (error === null && given.value !== undefined) this.#acked(key, known, given.value)
+        if (error !== null || given.value === undefined) return
+        this.#acked(key, known, given.value)
+        // A client that sends on as soon as it is answered.
+        if (this.random.chance(0.2) && this.#known.get(key) === known && !this.#isClosing) this.#append(key)
       },
     }
     const { baseOffset } = partition.append({ count, baseOriginUs: 1n, recordsView }, receipt)
@@ -340,6 +344,7 @@ export class LogWorld {
   async #crash(how: 'kill' | 'cut' | 'stop'): Promise<void> {
     const before = this.#live
     this.#note(how)
+    this.#isClosing = true
     if (how === 'stop') await this.#finished(before.close())
     const hadFailure = this.disk.failureCount > this.counts.failures
     this.counts.failures = this.disk.failureCount
@@ -353,6 +358,7 @@ export class LogWorld {
     this.#process = new Process()
     this.#catalog.crash()
     await this.#open()
+    this.#isClosing = false
     for (const [key, known] of this.#known) {
       await this.#checkOpened(before.partitions.get(key), known, key, how === 'cut' || hadFailure)
     }
@@ -463,6 +469,7 @@ export class LogWorld {
 
   /** Everything quiet and healthy: all that waits must get through, and the journal must come free again. */
   async #settle(): Promise<void> {
+    this.#isClosing = true
     this.disk.syncFailureRate = 0
     this.disk.shortWriteRate = 0
     this.disk.capacity = 100_000_000

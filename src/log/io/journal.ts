@@ -291,10 +291,7 @@ export class Journal {
     }
     if (this.#open.isEmpty) return
     const written = this.#open
-    if (!this.#write(written)) return
-    this.#commit.written()
-    this.#open = this.#nextBuilder(written)
-    this.#options.events.settled()
+    if (this.#write(written)) this.#options.events.settled()
   }
 
   #nextBuilder(current: GroupBuilder): GroupBuilder {
@@ -344,6 +341,11 @@ export class Journal {
     this.#session.isStarted = true
     this.#last = { sequence, crc, ordinal: this.#session.ordinal }
     this.#unsynced.push({ file, builder, identity: this.#last, isFirst })
+    // Before anybody is told: who is told may append at once, and must not get into a group that is written already.
+    if (builder === this.#open) {
+      this.#open = this.#nextBuilder(builder)
+      this.#commit.written()
+    }
     for (const batch of builder.batches) {
       const isKept = batch.owner.written(batch, file.number, position + batch.at - start)
       if (isKept || this.#rules.isAckedBeforeSync) batch.settle(null)
