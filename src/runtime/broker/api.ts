@@ -190,8 +190,15 @@ export interface Broker {
   /** @returns the token text, shown once. `expiryUs` null = never. */
   createToken(caller: Caller, name: string, expiryUs: bigint | null): Promise<string>
   deleteToken(caller: Caller, name: string): Promise<void>
-  /** A token for devices: opens device sessions only, within what `deviceJson` says. @returns its text, shown once. */
+  /**
+   * A token for devices: opens device sessions only, within what `deviceJson` says. Its name is its own among all device
+   * tokens. @returns its text, shown once. @throws EDGE_FORBIDDEN without `manage_users`.
+   */
   createDeviceToken(caller: Caller, name: string, expiryUs: bigint | null, deviceJson: string): Promise<string>
+  /** Of all users. @throws EDGE_FORBIDDEN without `manage_users`. */
+  deviceTokens(caller: Caller): readonly TokenRow[]
+  /** @throws EDGE_FORBIDDEN without `manage_users`, EDGE_TOKEN_NOT_FOUND. */
+  deleteDeviceToken(caller: Caller, name: string): Promise<void>
   /** @returns the row of a device token. @throws EDGE_TOKEN_INVALID, EDGE_TOKEN_EXPIRED, EDGE_USER_INACTIVE. */
   authenticateDevice(token: string): TokenRow
 

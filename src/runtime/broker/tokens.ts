@@ -8,10 +8,19 @@ import type { BrokerContext } from './context.ts'
 /** 68 characters of base64, as Iggy's. */
 const TOKEN_BYTES = 50
 const NAME_BYTES = { min: 3, max: 30 }
+/** One token may serve a whole fleet; a token each for more devices than a gateway can hold is no use. */
+const MAX_DEVICE_TOKENS = 4096
 
 type Tokens = Pick<
   Broker,
-  'authenticateToken' | 'authenticateDevice' | 'tokens' | 'createToken' | 'createDeviceToken' | 'deleteToken'
+  | 'authenticateToken'
+  | 'authenticateDevice'
+  | 'tokens'
+  | 'createToken'
+  | 'deleteToken'
+  | 'createDeviceToken'
+  | 'deviceTokens'
+  | 'deleteDeviceToken'
 >
 
 export function createTokens(context: BrokerContext): Tokens {
@@ -36,17 +45,45 @@ export function createTokens(context: BrokerContext): Tokens {
     },
 
     async createToken(caller, name, expiryUs) {
-      return create(rights.userOf(caller).id, name, expiryUs, null)
+      const { id: userId } = rights.userOf(caller)
+      return create({ userId, name, deviceJson: null }, expiryUs, () => {
+        const rows = metadata.tokensOf(userId)
+        const count = rows.filter((row) => row.deviceJson === null).length
+        const limit = settings.personalAccessToken.max_tokens_per_user
+        if (rows.some((row) => row.name === name)) throw nameTaken(name)
+        if (count >= limit) throw new EdgeError('EDGE_TOO_MANY_TOKENS', `tokens of a user: at most ${limit}`)
+      })
     },
 
     async createDeviceToken(caller, name, expiryUs, deviceJson) {
-      return create(rights.userOf(caller).id, name, expiryUs, deviceJson)
+      rights.allow(caller, 'manage-users')
+      const { id: userId } = rights.userOf(caller)
+      return create({ userId, name, deviceJson }, expiryUs, () => {
+        const rows = allDeviceTokens()
+        if ([...rows, ...metadata.tokensOf(userId)].some((row) => row.name === name)) throw nameTaken(name)
+        if (rows.length >= MAX_DEVICE_TOKENS)
+          throw new EdgeError('EDGE_TOO_MANY_TOKENS', `device tokens: at most ${MAX_DEVICE_TOKENS}`)
+      })
+    },
+
+    deviceTokens(caller) {
+      rights.allow(caller, 'manage-users')
+      return allDeviceTokens()
+    },
+
+    async deleteDeviceToken(caller, name) {
+      rights.allow(caller, 'manage-users')
+      return serial.run(async () => {
+        const row = allDeviceTokens().find((each) => each.name === name)
+        if (row === undefined) throw new EdgeError('EDGE_TOKEN_NOT_FOUND', `device token "${name}" is not there`)
+        await metadata.deleteToken(row.userId, row.name)
+      })
     },
 
     async deleteToken(caller, name) {
       const { id } = rights.userOf(caller)
       return serial.run(async () => {
-        if (!metadata.tokensOf(id).some((row) => row.name === name)) {
+        if (!metadata.tokensOf(id).some((row) => row.name === name && row.deviceJson === null)) {
           throw new EdgeError('EDGE_TOKEN_NOT_FOUND', `token "${name}" is not there`)
         }
         await metadata.deleteToken(id, name)
@@ -64,22 +101,23 @@ export function createTokens(context: BrokerContext): Tokens {
     return row
   }
 
+  function allDeviceTokens(): TokenRow[] {
+    return [...metadata.users.keys()].flatMap((id) => metadata.tokensOf(id).filter((row) => row.deviceJson !== null))
+  }
+
+  /** @param check throws when there is no place for it; called when nothing else changes tokens. */
   async function create(
-    userId: number,
-    name: string,
+    token: Pick<TokenRow, 'userId' | 'name' | 'deviceJson'>,
     expiryUs: bigint | null,
-    deviceJson: string | null,
+    check: () => void,
   ): Promise<string> {
-    checkName(name)
+    checkName(token.name)
     return serial.run(async () => {
-      const rows = metadata.tokensOf(userId)
-      const limit = settings.personalAccessToken.max_tokens_per_user
-      if (rows.some((row) => row.name === name)) throw new EdgeError('EDGE_TOKEN_NAME_TAKEN', `token "${name}" exists`)
-      if (rows.length >= limit) throw new EdgeError('EDGE_TOO_MANY_TOKENS', `tokens of a user: at most ${limit}`)
-      const token = randomBytes(TOKEN_BYTES).toString('base64')
+      check()
+      const text = randomBytes(TOKEN_BYTES).toString('base64')
       const expiresAtUs = expiryUs === null ? null : clock.wallUs() + expiryUs
-      await metadata.putToken({ userId, name, hash: hashToken(token), expiresAtUs, deviceJson })
-      return token
+      await metadata.putToken({ ...token, hash: hashToken(text), expiresAtUs })
+      return text
     })
   }
 }
@@ -112,6 +150,10 @@ function checkName(name: string): void {
   if (size >= NAME_BYTES.min && size <= NAME_BYTES.max) return
   const message = `token name: expected ${NAME_BYTES.min}..${NAME_BYTES.max} bytes, found ${size}`
   throw new EdgeError('EDGE_TOKEN_NAME_INVALID', message)
+}
+
+function nameTaken(name: string): EdgeError {
+  return new EdgeError('EDGE_TOKEN_NAME_TAKEN', `token "${name}" exists`)
 }
 
 function unknownToken(): EdgeError {

@@ -10,6 +10,7 @@ import type { Route } from './http-types.ts'
 import { RequestHandler } from './request-handler.ts'
 import { Router } from './router.ts'
 import { consumerGroupRoutes } from './routes/consumer-groups.ts'
+import { deviceTokenRoutes } from './routes/device-tokens.ts'
 import { edgeRoutes } from './routes/edge.ts'
 import { messageRoutes } from './routes/messages.ts'
 import { offsetRoutes } from './routes/offsets.ts'
@@ -107,6 +108,7 @@ function routesOf(
     ...messageRoutes(context),
     ...offsetRoutes(context),
     ...consumerGroupRoutes(context),
+    ...deviceTokenRoutes(context),
     ...edgeRoutes({
       broker,
       health,
