@@ -35,7 +35,8 @@ export const SDK_DEFAULTS = {
   consumerIdleMinMs: 10,
   consumerIdleMaxMs: 1000,
   consumerCommitIntervalMs: 1000,
-  groupSyncIntervalMs: 5000,
+  /** How soon a member learns that partitions were given to it. */
+  groupSyncIntervalMs: 1000,
 
   deviceResendReadings: 1024,
   deviceResendBytes: 64 * 1024,

@@ -39,7 +39,8 @@ export class MessagesApi {
    *
    * @param partitioning `{ kind: 'balanced' }`, `{ kind: 'partition', partitionId }` or `{ kind: 'key', keyView }`.
    * @returns where they lie, when the server tells (newer generation).
-   * @throws {EdgeError} EDGE_STREAM_NOT_FOUND, EDGE_TOPIC_NOT_FOUND, EDGE_MESSAGE_TOO_LARGE ..; EDGE_CONNECTION_LOST and
+   * @throws {EdgeError} EDGE_STREAM_NOT_FOUND, EDGE_TOPIC_NOT_FOUND, EDGE_MESSAGE_TOO_LARGE, EDGE_BATCH_INVALID (origin
+   *   times more than 71 minutes apart, newer generation) ..; EDGE_CONNECTION_LOST and
    *   EDGE_UPSTREAM_TIMEOUT leave open whether they were stored.
    */
   async send(

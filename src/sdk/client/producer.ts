@@ -10,6 +10,7 @@ import type { MessagesApi } from '../api/messages.ts'
 import { SDK_DEFAULTS } from '../defaults.ts'
 import type { SendConfirmation } from '../wire/commands/messages.ts'
 import type { Identifier, Partitioning } from '../wire/primitives.ts'
+import { MAX_ORIGIN_SPAN_US } from '../wire/record-slice.ts'
 import type { Client } from './client.ts'
 import { type OutgoingMessage, packMessages } from './messages.ts'
 import { Backoff } from './retry.ts'
@@ -224,8 +225,10 @@ export class Producer implements AsyncDisposable {
     const maxBytes = this.#options.batchBytes ?? SDK_DEFAULTS.producerBatchBytes
     const batch: Entry[] = []
     let sizeBytes = 0
+    const origins = new OriginSpan()
     for (const entry of this.#queue) {
       if (batch.length === maxCount || (batch.length > 0 && sizeBytes + entry.sizeBytes > maxBytes)) break
+      if (!origins.takes(entry.message.originUs)) break
       batch.push(entry)
       sizeBytes += entry.sizeBytes
     }
@@ -273,6 +276,21 @@ export class Producer implements AsyncDisposable {
     })
     await Promise.race([waited, aborted(this.#abort.signal)])
     clearTimeout(timer)
+  }
+}
+
+/** Origin times of one batch lie within 71 minutes: the newer generation holds their distance as u32 of µs. */
+class OriginSpan {
+  #leastUs: bigint | null = null
+  #mostUs = 0n
+
+  takes(originUs: bigint): boolean {
+    const leastUs = this.#leastUs === null || originUs < this.#leastUs ? originUs : this.#leastUs
+    const mostUs = this.#leastUs === null || originUs > this.#mostUs ? originUs : this.#mostUs
+    if (mostUs - leastUs > MAX_ORIGIN_SPAN_US) return false
+    this.#leastUs = leastUs
+    this.#mostUs = mostUs
+    return true
   }
 }
 

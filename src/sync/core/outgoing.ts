@@ -5,9 +5,8 @@
 import { EdgeError } from '../../errors.ts'
 import type { StoredBatch } from '../../sdk/wire/batch.ts'
 import { RecordCursor, RecordWriter } from '../../sdk/wire/kernel/record-cursor.ts'
+import { MAX_ORIGIN_SPAN_US } from '../../sdk/wire/record-slice.ts'
 
-/** Origin times of one send lie within 71 minutes: VSR batches hold them as u32 of µs. */
-const MAX_ORIGIN_SPAN_US = 0xffff_ffffn
 /** An id that is left out makes room for a longer varint of time: what a record may grow by. */
 const GROWTH_BYTES = 16
 

@@ -1,0 +1,308 @@
+/** The client against this runtime's own server, in both generations. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { type Client, type ConsumedMessage, connect, decodeHeaders, openSpoolFile } from '../../../src/sdk/index.ts'
+import { stringHeader } from '../../../src/sdk/wire/header-values.ts'
+import { eventually } from '../../support/eventually.ts'
+import { MemoryLog } from '../../support/memory-log.ts'
+import { startProtocolServer, type TestServer } from '../../support/protocol-server.ts'
+
+const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes)
+const message = (content: string) => ({ payload: new TextEncoder().encode(content) })
+const ORIGIN_US = BigInt(Date.now() - 60_000) * 1000n
+const GENERATIONS = ['classic', 'vsr'] as const
+
+async function serve(context: TestContext): Promise<TestServer> {
+  const server = await startProtocolServer()
+  context.after(() => server[Symbol.asyncDispose]())
+  return server
+}
+
+async function clientOf(context: TestContext, port: number, options = ''): Promise<Client> {
+  const client = await connect(
+    `iggy://iggy:iggy@127.0.0.1:${port}?heartbeat_interval=1h&reconnection_interval=10ms${options}`,
+  )
+  context.after(() => client.close())
+  return client
+}
+
+async function take(consumer: AsyncIterable<ConsumedMessage>, count: number): Promise<ConsumedMessage[]> {
+  const taken: ConsumedMessage[] = []
+  for await (const one of consumer) {
+    taken.push(one)
+    if (taken.length === count) break
+  }
+  return taken
+}
+
+for (const generation of GENERATIONS) {
+  test(`${generation}: streams, topics, sends and polls`, async (context) => {
+    const server = await serve(context)
+    const client = await clientOf(context, server.listener.port, `&generation=${generation}`)
+    assert.equal(client.dialect, generation)
+    await client.streams.create('site')
+    const topic = await client.topics.create('site', 'temp', { partitions: 2, messageExpiryUs: 3_600_000_000n })
+    assert.deepEqual([topic.partitions.length, topic.messageExpiryUs], [2, 3_600_000_000n])
+    const headers = [{ key: stringHeader('device'), value: stringHeader('d1') }]
+    const place = await client.messages.send('site', 'temp', { kind: 'partition', partitionId: 1 }, [
+      { ...message('a'), headers },
+      { ...message('b'), id: 5n, originUs: ORIGIN_US },
+    ])
+    assert.equal(place?.baseOffset, generation === 'vsr' ? 0n : undefined)
+    const polled = await client.messages.poll('site', 'temp', { partitionId: 1, strategy: { kind: 'first' } })
+    assert.deepEqual(
+      polled.messages.map((one) => [one.offset, text(one.payload)]),
+      [
+        [0n, 'a'],
+        [1n, 'b'],
+      ],
+    )
+    const [first, second] = polled.messages
+    assert.ok(first && second && first.id !== 0n)
+    assert.deepEqual(decodeHeaders(first), headers)
+    assert.deepEqual([second.id, second.originUs], [5n, ORIGIN_US])
+    assert.equal(await client.topics.get('site', 'none'), null)
+    await client.topics.addPartitions('site', 'temp', 1)
+    assert.equal((await client.topics.list('site'))[0]?.partitionsCount, 3)
+  })
+
+  test(`${generation}: errors carry the server's number, and the connection goes on`, async (context) => {
+    const server = await serve(context)
+    const client = await clientOf(context, server.listener.port, `&generation=${generation}`)
+    await client.streams.create('site')
+    await assert.rejects(client.streams.create('site'), { code: 'EDGE_STREAM_NAME_TAKEN', details: { iggyCode: 1012 } })
+    await assert.rejects(client.messages.poll('site', 'none'), { code: 'EDGE_TOPIC_NOT_FOUND' })
+    await client.system.ping()
+    assert.ok((await client.system.stats()).processId > 0)
+    assert.equal((await client.system.cluster()).nodes.length, 1)
+  })
+
+  test(`${generation}: users and tokens, and a login with the token`, async (context) => {
+    const server = await serve(context)
+    const { port } = server.listener
+    const client = await clientOf(context, port, `&generation=${generation}`)
+    await client.users.create({ username: 'reader', password: 'secret' })
+    assert.equal((await client.users.get('reader'))?.status, 1)
+    const token = await client.tokens.create('ci-token', null)
+    assert.deepEqual(await client.tokens.list(), [{ name: 'ci-token', expiresAtUs: null }])
+    const second = await connect(`iggy://${encodeURIComponent(token)}@127.0.0.1:${port}?generation=${generation}`)
+    context.after(() => second.close())
+    assert.equal((await second.system.me()).userId, 0)
+    await client.users.delete('reader')
+    assert.equal(await client.users.get('reader'), null)
+  })
+
+  test(`${generation}: a wrong password is told at once`, async (context) => {
+    const server = await serve(context)
+    const url = `iggy://iggy:wrong@127.0.0.1:${server.listener.port}?generation=${generation}`
+    await assert.rejects(connect(url), { code: 'EDGE_CREDENTIALS_INVALID' })
+  })
+
+  test(`${generation}: a group's members share the partitions, and one that leaves hands its own over`, async (context) => {
+    const server = await serve(context)
+    const { port } = server.listener
+    const first = await clientOf(context, port, `&generation=${generation}`)
+    const second = await clientOf(context, port, `&generation=${generation}`)
+    await first.streams.create('site')
+    await first.topics.create('site', 'temp', { partitions: 4 })
+    const commit = { kind: 'each' } as const
+    const seen: string[] = []
+    const members = [first, second].map((client) =>
+      client.consumer({ stream: 'site', topic: 'temp', group: 'g', commit }),
+    )
+    const running = members.map(async (consumer) => {
+      for await (const one of consumer) seen.push(text(one.payload))
+    })
+    await eventually(async () => (await first.groups.get('site', 'temp', 'g'))?.members.length === 2, 'both joined')
+    for (let index = 0; index < 40; index++) {
+      await first.messages.send('site', 'temp', { kind: 'partition', partitionId: index % 4 }, [message(`m${index}`)])
+    }
+    await eventually(() => new Set(seen).size === 40, 'all were read')
+    assert.equal(seen.length, 40)
+    await members[1]?.close()
+    await first.messages.send('site', 'temp', { kind: 'partition', partitionId: 3 }, [message('later')])
+    await eventually(() => seen.includes('later'), 'the other member took over')
+    await members[0]?.close()
+    await Promise.all(running)
+  })
+}
+
+test('the generation is found out by itself', async (context) => {
+  const server = await serve(context)
+  const client = await clientOf(context, server.listener.port)
+  assert.equal(client.dialect, 'vsr')
+})
+
+test('a peer that speaks something else is named, not waited for', async (context) => {
+  const other = createServer((socket) => {
+    socket.on('error', () => {}) // the client hangs up hard
+    socket.on('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))
+  })
+  other.listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  context.after(() => other.close())
+  const address = other.address()
+  assert.ok(typeof address === 'object' && address !== null)
+  await assert.rejects(connect(`iggy://iggy:iggy@127.0.0.1:${address.port}`), { code: 'EDGE_FRAME_INVALID' })
+})
+
+test('a consumer goes on where it committed', async (context) => {
+  const server = await serve(context)
+  const client = await clientOf(context, server.listener.port)
+  await client.streams.create('site')
+  await client.topics.create('site', 'temp')
+  const sent = Array.from({ length: 10 }, (_, index) => message(`m${index}`))
+  await client.messages.send('site', 'temp', { kind: 'balanced' }, sent)
+  const options = { stream: 'site', topic: 'temp', consumer: 'reader', commit: { kind: 'after', count: 2 } } as const
+  assert.deepEqual(
+    (await take(client.consumer(options), 4)).map((one) => text(one.payload)),
+    ['m0', 'm1', 'm2', 'm3'],
+  )
+  assert.equal(text((await take(client.consumer(options), 1))[0]?.payload ?? new Uint8Array()), 'm3')
+  const fresh = client.consumer({ ...options, consumer: 'other', start: { kind: 'offset', offset: 8n } })
+  assert.equal((await take(fresh, 1))[0]?.offset, 8n)
+})
+
+test('a producer batches, keeps order, and tells where messages lie', async (context) => {
+  const server = await serve(context)
+  const client = await clientOf(context, server.listener.port)
+  await client.streams.create('site')
+  await client.topics.create('site', 'temp')
+  const producer = client.producer({ stream: 'site', topic: 'temp', batchCount: 50, lingerMs: 5 })
+  const places = await Promise.all(Array.from({ length: 500 }, (_, index) => producer.send(message(`m${index}`))))
+  assert.deepEqual(
+    places.map((place) => place?.baseOffset),
+    Array.from({ length: 500 }, (_, index) => BigInt(index)),
+  )
+  await producer.close()
+  await assert.rejects(producer.send(message('late')), { code: 'EDGE_SHUTTING_DOWN' })
+})
+
+test('a full buffer refuses, or gives up the oldest message', async (context) => {
+  const server = await serve(context)
+  const client = await clientOf(context, server.listener.port)
+  const common = { stream: 'site', topic: 'none', bufferBytes: 300, lingerMs: 3_600_000 } as const
+  const refusing = client.producer({ ...common, overflow: 'reject' })
+  const kept = ['a', 'b', 'c', 'd'].map((content) => refusing.send(message(content)))
+  const settled = Promise.allSettled(kept)
+  await assert.rejects(refusing.send(message('e')), { code: 'EDGE_BACKPRESSURE' })
+  const dropping = client.producer({ ...common, overflow: 'drop-oldest' })
+  const all = ['a', 'b', 'c', 'd', 'e'].map((content) => dropping.send(message(content)))
+  const dropped = Promise.allSettled(all)
+  await eventually(() => dropping.droppedCount === 1, 'the oldest was given up')
+  await Promise.all([refusing.close(50), dropping.close(50)])
+  assert.ok((await settled).every(({ status }) => status === 'rejected'))
+  assert.ok((await dropped).every(({ status }) => status === 'rejected'))
+})
+
+test('requests wait out a server that restarts, and groups are joined again', async (context) => {
+  const log = new MemoryLog()
+  let server = await startProtocolServer({ log })
+  const { port } = server.listener
+  const relay = await Relay.open(() => server.listener.port)
+  context.after(() => relay.close())
+  const client = await clientOf(context, relay.port)
+  await client.streams.create('site')
+  await client.topics.create('site', 'temp')
+  const producer = client.producer({ stream: 'site', topic: 'temp', retries: null, lingerMs: 0 })
+  await producer.send(message('before'))
+  relay.cut()
+  const during = producer.send(message('during'))
+  await server.listener.close()
+  await server.server.close(50)
+  server = await startProtocolServer({ log })
+  context.after(() => server[Symbol.asyncDispose]())
+  assert.notEqual(port, 0)
+  await during
+  const polled = await client.messages.poll('site', 'temp', { strategy: { kind: 'first' }, partitionId: 0 })
+  assert.deepEqual(
+    polled.messages.map((one) => text(one.payload)),
+    ['before', 'during'],
+  )
+})
+
+test('unsent messages come back from the spool file, once, with their ids', async (context) => {
+  const server = await serve(context)
+  const client = await clientOf(context, server.listener.port)
+  const folder = await mkdtemp(join(tmpdir(), 'spool-'))
+  context.after(() => rm(folder, { recursive: true }))
+  const path = join(folder, 'unsent')
+  const first = client.producer({
+    stream: 'site',
+    topic: 'temp',
+    lingerMs: 3_600_000,
+    spool: await openSpoolFile(path),
+  })
+  const lost = Promise.allSettled([first.send({ ...message('a'), id: 11n }), first.send({ ...message('b'), id: 12n })])
+  await eventually(async () => (await stat(path)).size > 70, 'both are on disk')
+  await first.close(0)
+  await lost
+
+  await client.streams.create('site')
+  await client.topics.create('site', 'temp')
+  const spool = await openSpoolFile(path)
+  assert.equal(spool.pending.length, 2)
+  const second = client.producer({ stream: 'site', topic: 'temp', spool })
+  await second.flush()
+  const polled = await client.messages.poll('site', 'temp', { strategy: { kind: 'first' }, partitionId: 0 })
+  assert.deepEqual(
+    polled.messages.map(({ id }) => id),
+    [11n, 12n],
+  )
+  await second.close()
+  const third = await openSpoolFile(path)
+  assert.equal(third.pending.length, 0)
+  await third.close()
+})
+
+/** A TCP relay whose connections can be cut, to a server that may move. */
+class Relay {
+  readonly port: number
+  readonly #server: ReturnType<typeof createServer>
+  readonly #sockets: Set<Socket>
+
+  private constructor(server: ReturnType<typeof createServer>, sockets: Set<Socket>, port: number) {
+    this.#server = server
+    this.#sockets = sockets
+    this.port = port
+  }
+
+  static async open(targetPort: () => number): Promise<Relay> {
+    const { connect: dial } = await import('node:net')
+    const sockets = new Set<Socket>()
+    const server = createServer((inner) => {
+      const outer = dial(targetPort(), '127.0.0.1')
+      for (const [one, other] of [
+        [inner, outer],
+        [outer, inner],
+      ] as const) {
+        sockets.add(one)
+        one.on('error', () => {})
+        one.on('close', () => {
+          sockets.delete(one)
+          other.destroy()
+        })
+        one.pipe(other)
+      }
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const address = server.address()
+    assert.ok(typeof address === 'object' && address !== null)
+    return new Relay(server, sockets, address.port)
+  }
+
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  close(): void {
+    this.cut()
+    this.#server.close()
+  }
+}
