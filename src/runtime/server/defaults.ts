@@ -80,6 +80,8 @@ export const MAX_SENDS_IN_FLIGHT = 256
 export const SMALL_REQUEST_BYTES = 64 * KIB
 /** Replies of one turn are gathered up to this size, then written. */
 export const OUTPUT_GATHER_BYTES = 256 * KIB
+/** Room for them in the kernels' memory: a poll of a thousand readings fits beside what was gathered before it. */
+export const OUTPUT_BUFFER_BYTES = 640 * KIB
 /** VSR replies kept per session to answer a repeated request with; the oldest go first. */
 export const MAX_REPLAYS = 16
 export const MAX_REPLAY_BYTES = 4 * KIB

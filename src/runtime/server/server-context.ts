@@ -6,7 +6,7 @@ import { sharedKernel } from '../../sdk/wire/kernel/shared-kernel.ts'
 import { Writer } from '../../sdk/wire/writer.ts'
 import type { Broker } from '../broker/index.ts'
 import { CommitLog } from './commit-log.ts'
-import { type ConnectionLimits, OUTPUT_GATHER_BYTES } from './defaults.ts'
+import { type ConnectionLimits, OUTPUT_BUFFER_BYTES } from './defaults.ts'
 import { RequestBudget } from './request-budget.ts'
 
 export interface ServerContext {
@@ -42,6 +42,6 @@ export function createServerContext(options: ServerContextOptions): ServerContex
     ...rest,
     budget: new RequestBudget(maxInFlightBytes),
     commits: new CommitLog(options.log.storeId, options.clock),
-    output: new Writer(sharedKernel().reserve(OUTPUT_GATHER_BYTES)),
+    output: new Writer(sharedKernel().reserve(OUTPUT_BUFFER_BYTES)),
   }
 }

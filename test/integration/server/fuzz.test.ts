@@ -113,7 +113,7 @@ for (const [dialect, names] of [
         session = next.session
         session.receive(login)
       }
-      const frame = requests[random.below(requests.length)] ?? login
+      const frame: Buffer = requests[random.below(requests.length)] ?? login
       if (frame !== login) session.receive(mutate(frame, random))
       if (round % 50 === 0) await turn()
     }

@@ -1,10 +1,18 @@
 /** Every recorded session, played again from the client's side: the answers are the recorded ones, but for what is named here. */
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { systemClock } from '../../../src/clock.ts'
+import { LOG_SETTINGS, type Log, openLog } from '../../../src/log/index.ts'
+import { silentLogger } from '../../../src/logger.ts'
+import { defaultsOf } from '../../../src/setting.ts'
 import { startProtocolServer } from '../../support/protocol-server.ts'
 import { type Difference, formatDifferences, replayTranscript } from '../../support/transcript-replay.ts'
 
+const SETTINGS = { ...defaultsOf(LOG_SETTINGS), journal_file_size: 1024 * 1024 }
 const FOLDER = new URL('../../fixtures/iggy/transcripts/', import.meta.url)
 
 const SESSIONS: readonly (readonly string[])[] = [
@@ -62,20 +70,42 @@ const INTENDED: readonly Intended[] = [
   },
 ]
 
+/** The real log in a folder of its own. */
+async function openTestLog(): Promise<{ log: Log } & AsyncDisposable> {
+  const folder = mkdtempSync(join(tmpdir(), 'edge-replay-'))
+  const log = await openLog({ path: folder, clock: systemClock, logger: silentLogger, settings: SETTINGS })
+  return {
+    log,
+    async [Symbol.asyncDispose]() {
+      await log.close()
+      rmSync(folder, { recursive: true })
+    },
+  }
+}
+
 const met = new Set<Intended>()
 
+async function replay(names: readonly string[], log?: Log): Promise<void> {
+  await using running = await startProtocolServer(log === undefined ? {} : { log })
+  const paths = names.map((name) => fileURLToPath(new URL(`${name}.json`, FOLDER)))
+  const { comparedCount, differences } = await replayTranscript(paths, running.listener.port)
+  assert.ok(comparedCount > 20, `${comparedCount} answers compared`)
+  const unexpected = differences.filter((difference) => {
+    const intended = INTENDED.find(({ covers }) => covers(difference))
+    if (intended !== undefined) met.add(intended)
+    return intended === undefined
+  })
+  assert.equal(formatDifferences(unexpected), '')
+}
+
 for (const names of SESSIONS) {
-  test(`the recorded session ${names.join(' and ')} gets the recorded answers`, async () => {
-    await using running = await startProtocolServer()
-    const paths = names.map((name) => fileURLToPath(new URL(`${name}.json`, FOLDER)))
-    const { comparedCount, differences } = await replayTranscript(paths, running.listener.port)
-    assert.ok(comparedCount > 20, `${comparedCount} answers compared`)
-    const unexpected = differences.filter((difference) => {
-      const intended = INTENDED.find(({ covers }) => covers(difference))
-      if (intended !== undefined) met.add(intended)
-      return intended === undefined
-    })
-    assert.equal(formatDifferences(unexpected), '')
+  test(`the recorded session ${names.join(' and ')} gets the recorded answers`, () => replay(names))
+}
+
+for (const names of [['classic-rust-0.10.0'], ['v5-rust-0.11.0-part1', 'v5-rust-0.11.0-part2']]) {
+  test(`the recorded session ${names.join(' and ')} gets them from the log on disk too`, async () => {
+    await using store = await openTestLog()
+    await replay(names, store.log)
   })
 }
 
