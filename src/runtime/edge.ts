@@ -112,8 +112,8 @@ async function compose({ config, clock, logger, root }: EdgeOptions, opened: Asy
   if (sync !== null) opened.use(sync)
   const routes = () => routeStatuses(sync, clock)
   const server = createProtocolServer({ broker, log, clock, logger, settings: config.tcp, serverVersion: IGGY_VERSION })
-  opened.use(server)
-  opened.defer(() => listeners.close())
+  // Together: a listener is closed only when the connections it accepted are gone.
+  opened.defer(async () => void (await Promise.all([listeners.close(), server.close()])))
 
   if (listeners.isEnabled('tcp')) listeners.add('tcp', await startTcp(config, server, logger))
   if (listeners.isEnabled('websocket')) listeners.add('websocket', await startWebsocket(config, server, logger))

@@ -67,12 +67,11 @@ export class Listeners {
     })
   }
 
-  /** In reverse of the order of opening. */
+  /** Stops accepting everywhere at once; resolves when the connections are gone, which is their owners' business. */
   async close(): Promise<void> {
-    for (const [name, bound] of [...this.#bound].reverse()) {
-      this.#bound.delete(name)
-      await bound.close()
-    }
+    const bound = [...this.#bound.values()]
+    this.#bound.clear()
+    await Promise.all(bound.map((each) => each.close()))
   }
 }
 

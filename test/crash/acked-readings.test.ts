@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
-import { connect } from '../../src/sdk/index.ts'
+import { type Client, connect } from '../../src/sdk/index.ts'
 import { type EdgeProcess, startEdgeProcess } from '../support/edge-process.ts'
 
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes)
@@ -27,6 +27,18 @@ async function pollOverHttp(edge: EdgeProcess): Promise<readonly { offset: numbe
     offset: header.offset,
     payload: Buffer.from(payload, 'base64').toString(),
   }))
+}
+
+async function pollAll(client: Client): Promise<ReadonlyMap<bigint, string>> {
+  const kept = new Map<bigint, string>()
+  for (let offset = 0n; ; ) {
+    const strategy = { kind: 'offset', offset } as const
+    const { messages } = await client.messages.poll('sensors', 'climate', { partitionId: 0, strategy, count: 1000 })
+    for (const message of messages) kept.set(message.offset, text(message.payload))
+    const last = messages.at(-1)
+    if (last === undefined) return kept
+    offset = last.offset + 1n
+  }
 }
 
 describe('after SIGKILL', () => {
@@ -81,8 +93,7 @@ describe('after SIGKILL', () => {
     }
     await using edge = await startEdgeProcess({ dataPath })
     await using client = await tcpOf(edge)
-    const { messages } = await client.messages.poll('sensors', 'climate', { ...FIRST, count: 1000 })
-    const kept = new Map(messages.map(({ offset, payload }) => [offset, text(payload)]))
+    const kept = await pollAll(client)
     for (const [offset, words] of acked) assert.equal(kept.get(offset), words)
     assert.equal(acked.size, 200)
     assert.equal(await edge.stop(), 0)
