@@ -47,6 +47,14 @@ class Known {
   }
 }
 
+/** Where a batch lies in a journal file. */
+interface Placed {
+  readonly partition: LogPartition
+  readonly baseOffset: bigint
+  readonly from: number
+  readonly end: number
+}
+
 export interface WorldCounts {
   steps: number
   kills: number
@@ -236,7 +244,7 @@ export class LogWorld {
     const known = this.#knownOf(key)
     if (first.endOffset > known.droppableTo) known.droppableTo = first.endOffset
     this.#note(`drop first segment of key ${key} to ${first.endOffset}`)
-    void partition.deleteSegments(1, first.endOffset).catch(ignore)
+    void partition.deleteSegments(1, first.endOffset - 1n).catch(ignore)
   }
 
   #delete(key: number): void {
@@ -303,17 +311,37 @@ export class LogWorld {
     // Without a synced group behind it, damage at the end cannot be told from a torn tail.
     if (file === undefined || active === undefined || !journal.isProvenBy(active)) return
     const position = 4096 + this.random.below(Math.max(1, Math.min(file.position, file.size) - 4096))
-    for (const partition of this.#live.partitions.values()) {
-      const { index } = partition
-      for (let entry = 0; entry < index.count; entry++) {
-        const from = index.position(entry)
-        if (index.fileNumber(entry) !== file.number || position < from || position >= from + index.size(entry)) continue
-        this.#markDamaged(partition, index.baseOffset(entry), 1n)
-      }
-    }
+    const batches = this.#batchesIn(file.number)
+    const hit = batches.find(({ from, end }) => from <= position && position < end)
+    if (hit !== undefined) this.#markDamaged(hit.partition, hit.baseOffset, 1n)
+    // Between batches lies a group's header. Its batches are found again by their session's salt, where another group of
+    // the session tells it; else they go with it.
+    else this.#markGroup(batches.filter(({ from }) => from > position))
     this.counts.rots++
     this.#note(`rot journal/${file.number} at ${position}`)
     this.disk.rot(`journal/${file.number}`, position)
+  }
+
+  #batchesIn(fileNumber: number): Placed[] {
+    const placed: Placed[] = []
+    for (const partition of this.#live.partitions.values()) {
+      const { index } = partition
+      for (let entry = 0; entry < index.count; entry++) {
+        if (index.fileNumber(entry) !== fileNumber) continue
+        const from = index.position(entry)
+        placed.push({ partition, baseOffset: index.baseOffset(entry), from, end: from + index.size(entry) })
+      }
+    }
+    return placed.sort((a, b) => a.from - b.from)
+  }
+
+  #markGroup(behind: readonly Placed[]): void {
+    let end = behind[0]?.from
+    for (const batch of behind) {
+      if (batch.from !== end) return
+      this.#markDamaged(batch.partition, batch.baseOffset, 1n)
+      end = batch.end
+    }
   }
 
   #rotSegment(): void {

@@ -86,8 +86,8 @@ function takeLock(path: string): FileLock {
       return { release: () => fs.rmSync(path, { force: true }) }
     } catch (error) {
       if (codeOf(error) !== 'EEXIST') throw translated(path, error)
-      const [pid = '', startTime = ''] = readText(path).split(' ')
-      if (startTime !== '' && startTimeOf(Number(pid)) === startTime) {
+      const pid = lockHolder(path)
+      if (pid !== null) {
         throw new EdgeError('EDGE_STORE_IN_USE', `data folder is in use by process ${pid} (${path})`, {
           details: { pid },
         })
@@ -96,6 +96,12 @@ function takeLock(path: string): FileLock {
     }
   }
   throw new EdgeError('EDGE_STORE_IN_USE', `data folder was taken by another process (${path})`)
+}
+
+/** @returns the number of the living process that holds the lock file `path`, or null. */
+export function lockHolder(path: string): number | null {
+  const [pid = '', startTime = ''] = readText(path).split(' ')
+  return startTime !== '' && startTimeOf(Number(pid)) === startTime ? Number(pid) : null
 }
 
 /** Field 22 of `/proc/<pid>/stat`: clock ticks from boot to the start of the process. */
