@@ -16,6 +16,7 @@ import type { ByteSession, ByteTransport } from './byte-session.ts'
 import { ClassicProtocol } from './classic-protocol.ts'
 import { MAX_SENDS_IN_FLIGHT, OUTPUT_GATHER_BYTES, SMALL_REQUEST_BYTES } from './defaults.ts'
 import type { IncomingRequest, Protocol, Reply } from './protocol.ts'
+import { BudgetShare } from './request-budget.ts'
 import { SendQueue } from './send-queue.ts'
 import type { ServerContext } from './server-context.ts'
 import { ServerSession } from './server-session.ts'
@@ -48,8 +49,7 @@ export class Connection implements ByteSession {
   private isOutputFull = false
   /** The frame that waits for room; owned. */
   private heldFrame: Uint8Array | null = null
-  private takenBytes = 0
-  private cancelBudget: (() => void) | null = null
+  private readonly share: BudgetShare
   private isPaused = false
   /** The peer sends no more; what it asked for is answered. */
   private isPeerDone = false
@@ -66,6 +66,7 @@ export class Connection implements ByteSession {
     this.server = server
     this.transport = transport
     this.onClosed = onClosed
+    this.share = new BudgetShare(server.budget)
     this.session = new ServerSession(server.limits.maxRequestBytes)
     this.openedAtUs = server.clock.monotonicUs()
     this.lastProgressUs = this.openedAtUs
@@ -99,8 +100,7 @@ export class Connection implements ByteSession {
   closed(): void {
     if (this.isClosed) return
     this.isClosed = true
-    this.cancelBudget?.()
-    this.giveBudget()
+    this.share.release()
     if (this.bound !== null) {
       this.bound.client.onEvicted = null
       this.server.broker.closeClient(this.bound.client)
@@ -166,8 +166,8 @@ export class Connection implements ByteSession {
       return held
     }
     const frame = this.session.next()
-    if (frame !== null) this.giveBudget()
-    else this.takeBudget()
+    if (frame !== null) this.share.release()
+    else this.takeShare()
     return frame
   }
 
@@ -319,27 +319,12 @@ export class Connection implements ByteSession {
   }
 
   /** A large request asks before more of it is read. */
-  private takeBudget(): void {
+  private takeShare(): void {
     const announced = this.session.announcedBytes
-    if (announced <= SMALL_REQUEST_BYTES || this.takenBytes > 0) return
-    if (this.server.budget.take(announced)) {
-      this.takenBytes = announced
-      return
-    }
-    this.waits = 'budget'
-    this.cancelBudget = this.server.budget.wait(announced, () => {
-      this.cancelBudget = null
-      this.takenBytes = announced
-      // Another connection's turn, which gave the share back, is on the stack.
-      queueMicrotask(() => this.resumeFrom('budget'))
-    })
-  }
-
-  private giveBudget(): void {
-    if (this.takenBytes === 0) return
-    const taken = this.takenBytes
-    this.takenBytes = 0
-    this.server.budget.give(taken)
+    if (announced <= SMALL_REQUEST_BYTES || this.share.isHeld) return
+    // Another connection's turn, which gives a share back, may be on the stack.
+    const granted = () => queueMicrotask(() => this.resumeFrom('budget'))
+    if (!this.share.take(announced, granted)) this.waits = 'budget'
   }
 
   // ---- output --------------------------------------------------------------------------------------------------------

@@ -60,3 +60,42 @@ export class RequestBudget {
     }
   }
 }
+
+/** What one connection holds of the budget. */
+export class BudgetShare {
+  private readonly budget: RequestBudget
+  private heldBytes = 0
+  private cancel: (() => void) | null = null
+
+  constructor(budget: RequestBudget) {
+    this.budget = budget
+  }
+
+  get isHeld(): boolean {
+    return this.heldBytes > 0
+  }
+
+  /** @returns whether it was taken at once; else `granted` is called when it is, in whoever's turn gave it back. */
+  take(sizeBytes: number, granted: () => void): boolean {
+    assert(!this.isHeld && this.cancel === null, 'a connection takes one share at a time')
+    if (this.budget.take(sizeBytes)) {
+      this.heldBytes = sizeBytes
+      return true
+    }
+    this.cancel = this.budget.wait(sizeBytes, () => {
+      this.cancel = null
+      this.heldBytes = sizeBytes
+      granted()
+    })
+    return false
+  }
+
+  /** Gives back what is held, or gives up waiting. Idempotent. */
+  release(): void {
+    this.cancel?.()
+    this.cancel = null
+    const held = this.heldBytes
+    this.heldBytes = 0
+    if (held > 0) this.budget.give(held)
+  }
+}
