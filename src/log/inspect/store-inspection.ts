@@ -1,0 +1,178 @@
+/**
+ * Looks at a data folder that no service holds, without changing a byte: what is there, what is damaged, and everything
+ * that can still be read. For `check` and `dump`.
+ */
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { EdgeError } from '../../errors.ts'
+import type { StoredBatch } from '../../sdk/wire/batch.ts'
+import { parseStore } from '../catalog/descriptor.ts'
+import { DescriptorFiles } from '../catalog/descriptor-files.ts'
+import { METADATA_FILE, STORE_FILE } from '../catalog/layout.ts'
+import { inspectStore, soundOr } from '../catalog/store-state.ts'
+import { BATCH_HEADER_SIZE, BATCH_KIND, decodeExternal, EXTERNAL_BODY_SIZE } from '../core/batch-header.ts'
+import { GROUP_FLAG } from '../core/journal-format.ts'
+import { zstdCodec } from '../io/block-codec.ts'
+import { bodyChecksum } from '../io/checksum.ts'
+import type { FileSystem } from '../io/file-system.ts'
+import { type FoundBatch, type FoundJournal, readJournal, visitBatches } from '../io/journal-recovery.ts'
+import { lockHolder } from '../io/node-file-system.ts'
+import { type DatabaseReport, inspectDatabase } from '../metadata/integrity.ts'
+import { type InspectedPartition, type InspectedTopic, readNames, type Tell } from './names.ts'
+import { type JournalPlace, PartitionWalk, type WalkCounts } from './partition-walk.ts'
+import { createReadOnlyFileSystem } from './read-only-file-system.ts'
+
+export interface InspectionFinding {
+  readonly level: 'error' | 'warn'
+  /** In the data folder. */
+  readonly path: string
+  readonly text: string
+}
+
+/** Bytes of what the data folder holds. */
+export interface StoreSizes {
+  readonly segments: number
+  readonly journal: number
+  readonly metadata: number
+  readonly quarantine: number
+}
+
+/** More findings are counted, not kept: a disk that fell apart has one a block. */
+const MAX_FINDINGS = 1000
+const LOCK_FILE = 'lock'
+
+export class StoreInspection {
+  readonly path: string
+  /** Hex; null when `store.json` cannot be read. */
+  readonly storeId: string | null
+  readonly topics: readonly InspectedTopic[]
+  readonly sizes: StoreSizes
+  /** The journal ends as a clean stop leaves it. */
+  readonly isCleanStop: boolean
+  readonly findings: InspectionFinding[] = []
+  /** Findings that were not kept. */
+  findingsLeftOut = 0
+  readonly #fileSystem: FileSystem
+  readonly #journal: FoundJournal
+  readonly #places = new Map<number, JournalPlace[]>()
+
+  /** Use `openInspection`. */
+  constructor(path: string, nativeBinding: string | undefined) {
+    this.path = path
+    const fileSystem = createReadOnlyFileSystem(path)
+    this.#fileSystem = fileSystem
+    this.storeId = this.#readStore()
+    const database = this.#readDatabase(nativeBinding)
+    this.#journal = readJournal({ fileSystem, storeIdBytes: undefined, checksum: bodyChecksum })
+    this.topics = readNames(fileSystem, database.descriptors, this.#tell)
+    this.isCleanStop = isCleanStop(this.#journal)
+    this.#readPlaces()
+    this.sizes = {
+      segments: folderSize(join(path, 'streams')),
+      journal: folderSize(join(path, 'journal')),
+      metadata: [METADATA_FILE, `${METADATA_FILE}-wal`].reduce((sum, name) => sum + folderSize(join(path, name)), 0),
+      quarantine: folderSize(join(path, 'quarantine')),
+    }
+  }
+
+  /** Everything readable of a partition, in order; damage is told to `findings`. Counts are final when it has ended. */
+  read(partition: InspectedPartition): { readonly counts: WalkCounts; batches(): AsyncGenerator<StoredBatch> } {
+    const journal = this.#places.get(partition.key) ?? []
+    const { fileSystem, tell } = { fileSystem: this.#fileSystem, tell: this.#tell }
+    return new PartitionWalk({ fileSystem, checksum: bodyChecksum, codec: zstdCodec, partition, journal, tell })
+  }
+
+  close(): void {
+    for (const { handle } of this.#journal.files) handle.close()
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+
+  readonly #tell: Tell = (level, path, text) => {
+    if (this.findings.length < MAX_FINDINGS) this.findings.push({ level, path, text })
+    else this.findingsLeftOut++
+  }
+
+  #readStore(): string | null {
+    const state = inspectStore(this.#fileSystem, true)
+    if (state.kind === 'existing') return Buffer.from(state.store.storeId).toString('hex')
+    const found = new DescriptorFiles(this.#fileSystem).read(STORE_FILE)
+    const store = found.kind === 'sound' ? soundOr(STORE_FILE, parseStore(found.body)) : null
+    if (store === null) this.#tell('error', STORE_FILE, 'is missing or damaged; the next start makes it anew')
+    return store === null ? null : Buffer.from(store.storeId).toString('hex')
+  }
+
+  #readDatabase(nativeBinding: string | undefined): DatabaseReport {
+    const path = join(this.path, METADATA_FILE)
+    if (!existsSync(path)) {
+      this.#tell('warn', METADATA_FILE, 'is missing; the next start makes it anew, without users, tokens and offsets')
+      return { problems: [], isNewer: false, version: 0, descriptors: [] }
+    }
+    const report = inspectDatabase(path, nativeBinding)
+    if (report.isNewer)
+      throw new EdgeError(
+        'EDGE_STORE_NEWER',
+        `${METADATA_FILE} has layout ${report.version}, which is newer than this release`,
+      )
+    for (const problem of report.problems) this.#tell('error', METADATA_FILE, problem)
+    return report
+  }
+
+  #readPlaces(): void {
+    const known = new Set(this.topics.flatMap(({ partitions }) => partitions.map(({ key }) => key)))
+    for (const name of this.#journal.strangers) this.#tell('warn', `journal/${name}`, 'is no file of ours')
+    const tally = visitBatches(this.#journal, bodyChecksum, (batch) => {
+      const { key, kind } = batch.header
+      if (kind === BATCH_KIND.sequence || !known.has(key)) return
+      const file = this.#journal.files.find(({ number }) => number === batch.fileNumber)
+      if (file === undefined) return
+      const { header, position, size, isDamaged } = batch
+      const places = this.#places.get(key) ?? []
+      this.#places.set(key, places)
+      places.push({ header, file, position, size, isDamaged, externalRun: externalRunOf(batch) })
+    })
+    if (tally.lostBytes > 0)
+      this.#tell('error', 'journal', `${tally.lostBytes} bytes that may have held messages cannot be read`)
+  }
+}
+
+/**
+ * @throws {EdgeError} EDGE_STORE_IN_USE while a service holds the folder, EDGE_STORE_MISSING, EDGE_STORE_NEWER, EDGE_IO.
+ */
+export function openInspection(options: { readonly path: string; readonly nativeBinding?: string }): StoreInspection {
+  const { path, nativeBinding } = options
+  if (!existsSync(path)) throw new EdgeError('EDGE_STORE_MISSING', `data folder ${path} is not there`)
+  const pid = lockHolder(join(path, LOCK_FILE))
+  if (pid !== null) {
+    const details = { pid }
+    throw new EdgeError('EDGE_STORE_IN_USE', `data folder ${path} is in use by process ${pid}`, { details })
+  }
+  return new StoreInspection(path, nativeBinding)
+}
+
+/** The reference stands at the end of the body, behind a producer's tag. */
+function externalRunOf({ header, area, position, isDamaged }: FoundBatch): number | null {
+  if (header.kind !== BATCH_KIND.external || isDamaged) return null
+  return decodeExternal(area, position + BATCH_HEADER_SIZE + header.bodySize - EXTERNAL_BODY_SIZE).runNumber
+}
+
+function isCleanStop({ scan }: FoundJournal): boolean {
+  const last = scan.chain.at(-1)
+  return last !== undefined && (last.header.flags & GROUP_FLAG.isCleanStop) !== 0
+}
+
+/** Of a file or folder; 0 when it is not there. */
+function folderSize(path: string): number {
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (found === undefined) return 0
+  if (!found.isDirectory()) return found.size
+  const entries = readdirSync(path, { withFileTypes: true, recursive: true })
+  return entries
+    .filter((entry) => entry.isFile())
+    .reduce(
+      (sum, entry) => sum + (statSync(join(entry.parentPath, entry.name), { throwIfNoEntry: false })?.size ?? 0),
+      0,
+    )
+}
