@@ -1,0 +1,85 @@
+/** The official clients this suite runs, each at a pinned version, and what each of them has no call for. */
+import { CLI_SCENARIOS, SCENARIOS, type Scenario, type Transport } from './scenarios.ts'
+
+export interface ClientRun {
+  readonly client: string
+  readonly version: string
+  readonly transport: Transport
+  readonly scenarios: readonly Scenario[]
+  /** What the client has no call for on this transport. */
+  readonly lacks: readonly Scenario[]
+}
+
+/** What the client cannot do by itself, on any transport or on one, so that no server could show it. */
+interface Lacks {
+  readonly everywhere?: readonly Scenario[]
+  readonly http?: readonly Scenario[]
+}
+
+interface Client {
+  readonly client: string
+  readonly versions: readonly string[]
+  readonly transports: readonly Transport[]
+  readonly all: readonly Scenario[]
+  readonly lacks: Readonly<Record<string, Lacks>>
+}
+
+/** A member is a connection: over HTTP no client can join a group. */
+const NO_MEMBERS: readonly Scenario[] = ['consumer-groups']
+
+const CLIENTS: readonly Client[] = [
+  {
+    client: 'python',
+    versions: ['0.8.0', '0.9.0'],
+    transports: ['tcp', 'websocket', 'http'],
+    all: SCENARIOS,
+    lacks: {
+      // No calls for partitions, users and headers, and none to choose how messages are spread.
+      '0.8.0': {
+        everywhere: ['partitions', 'partitioning', 'headers', 'users', 'permissions'],
+        // Offsets are stored by a member; credentials in an HTTP address are dropped by the client, tokens too.
+        http: [...NO_MEMBERS, 'consumer-offsets', 'tokens'],
+      },
+      '0.9.0': { http: [...NO_MEMBERS, 'consumer-offsets', 'tokens'] },
+    },
+  },
+  {
+    client: 'rust',
+    versions: ['0.10.0', '0.11.0'],
+    transports: ['tcp', 'websocket', 'http'],
+    all: SCENARIOS,
+    lacks: { '0.10.0': { http: NO_MEMBERS }, '0.11.0': { http: NO_MEMBERS } },
+  },
+  { client: 'go', versions: ['0.8.0'], transports: ['tcp'], all: SCENARIOS, lacks: {} },
+  {
+    client: 'java',
+    versions: ['0.8.0'],
+    transports: ['tcp', 'http'],
+    all: SCENARIOS,
+    lacks: { '0.8.0': { http: NO_MEMBERS } },
+  },
+  {
+    client: 'iggy-cli',
+    versions: ['0.13.0', '0.14.0'],
+    transports: ['tcp', 'websocket', 'http'],
+    all: CLI_SCENARIOS,
+    lacks: {},
+  },
+]
+
+function runsOf({ client, versions, transports, all, lacks }: Client): ClientRun[] {
+  return versions.flatMap((version) =>
+    transports.map((transport) => {
+      const { everywhere = [], http = [] } = lacks[version] ?? {}
+      const without = transport === 'http' ? [...everywhere, ...http] : everywhere
+      return { client, version, transport, scenarios: all.filter((name) => !without.includes(name)), lacks: without }
+    }),
+  )
+}
+
+/** Every combination of client, version and transport, in the order of the matrix. */
+export const CLIENT_RUNS: readonly ClientRun[] = CLIENTS.flatMap(runsOf)
+
+export function runsOfClient(client: string): readonly ClientRun[] {
+  return CLIENT_RUNS.filter((run) => run.client === client)
+}

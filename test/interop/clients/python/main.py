@@ -1,0 +1,57 @@
+"""Runs scenarios with the official Python client against one server: one JSON line per scenario and transport.
+
+    main.py --transport tcp --tcp HOST:PORT --websocket HOST:PORT --http HOST:PORT SCENARIO...
+"""
+
+import argparse
+import asyncio
+import json
+import time
+import traceback
+
+from administration import ADMINISTRATION
+from messages import MESSAGES
+from groups import GROUPS
+from scenario import VERSION, NotAsExpected, World
+
+SCENARIOS = {**ADMINISTRATION, **MESSAGES, **GROUPS}
+SCENARIO_SECONDS = 90
+
+
+async def run(name, world):
+    """@returns whether the scenario held, and why not."""
+    try:
+        await asyncio.wait_for(SCENARIOS[name](world), SCENARIO_SECONDS)
+    except NotAsExpected as error:
+        return False, str(error)
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        return False, f"{type(error).__name__}: {error} (line {place.lineno} of {place.name})"
+    return True, ""
+
+
+async def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--transport", choices=["tcp", "websocket", "http"], required=True)
+    for transport in ("tcp", "websocket", "http"):
+        parser.add_argument(f"--{transport}", required=True)
+    parser.add_argument("scenarios", nargs="+", choices=list(SCENARIOS))
+    options = parser.parse_args()
+    addresses = {"tcp": options.tcp, "websocket": options.websocket, "http": options.http}
+    for name in options.scenarios:
+        world = World(options.transport, addresses, f"{name}-python-{VERSION}-{options.transport}")
+        started = time.monotonic()
+        ok, detail = await run(name, world)
+        line = {
+            "client": "python",
+            "version": VERSION,
+            "transport": options.transport,
+            "scenario": name,
+            "ok": ok,
+            "detail": detail,
+            "seconds": round(time.monotonic() - started, 2),
+        }
+        print(json.dumps(line), flush=True)
+
+
+asyncio.run(main())

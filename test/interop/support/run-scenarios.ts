@@ -1,0 +1,118 @@
+/** Starts an edge, runs a client's program against it and listens to what the program reports and asks for. */
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { type EdgeProcess, startEdgeProcess } from '../../support/edge-process.ts'
+import type { ClientRun } from '../client-catalog.ts'
+import type { Program } from '../toolchain/program.ts'
+
+/** One line of a program: what came of one scenario. */
+export interface ScenarioResult {
+  readonly client: string
+  readonly version: string
+  readonly transport: string
+  readonly scenario: string
+  readonly ok: boolean
+  readonly detail: string
+}
+
+/** A program that takes longer hangs; the longest one sleeps out two reconnections. */
+const PROGRAM_TIMEOUT_MS = 4 * 60_000
+/** What of a program's stderr is shown when it ends before its scenarios do. */
+const KEPT_CHARACTERS = 2000
+
+/** An edge that can be killed and started again at the same addresses, on the same data. */
+export class RestartableEdge implements AsyncDisposable {
+  readonly #dataPath: string
+  #edge: EdgeProcess
+
+  private constructor(dataPath: string, edge: EdgeProcess) {
+    this.#dataPath = dataPath
+    this.#edge = edge
+  }
+
+  static async start(): Promise<RestartableEdge> {
+    const dataPath = await mkdtemp(join(tmpdir(), 'edge-interop-'))
+    return new RestartableEdge(dataPath, await startEdgeProcess({ dataPath }))
+  }
+
+  get addresses(): Readonly<Record<'tcp' | 'websocket' | 'http', string>> {
+    const { tcp, websocket, http } = this.#edge
+    return { tcp, websocket, http }
+  }
+
+  /** SIGKILL, and the same edge again. */
+  async restart(): Promise<void> {
+    const { tcp, websocket, http } = this.#edge
+    await this.#edge.kill()
+    this.#edge = await startEdgeProcess({
+      dataPath: this.#dataPath,
+      environment: { EDGE_TCP__ADDRESS: tcp, EDGE_WEBSOCKET__ADDRESS: websocket, EDGE_HTTP__ADDRESS: http },
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#edge.kill()
+    await rm(this.#dataPath, { recursive: true, force: true })
+  }
+}
+
+/**
+ * @returns what came of each scenario the program finished, by name.
+ * @throws {Error} the program ended before it had reported on each of them, with its last words.
+ */
+export async function runScenarios(program: Program, run: ClientRun): Promise<Map<string, ScenarioResult>> {
+  await using edge = await RestartableEdge.start()
+  const { tcp, websocket, http } = edge.addresses
+  const child = spawn(
+    program.command,
+    [
+      ...program.arguments,
+      ...['--transport', run.transport, '--tcp', tcp, '--websocket', websocket, '--http', http],
+      ...run.scenarios,
+    ],
+    { env: { ...process.env, ...program.environment }, stdio: 'pipe' },
+  )
+  const timer = setTimeout(() => child.kill('SIGKILL'), PROGRAM_TIMEOUT_MS)
+  try {
+    return await listen(child, edge, run)
+  } finally {
+    clearTimeout(timer)
+    child.kill('SIGKILL')
+  }
+}
+
+async function listen(
+  child: ChildProcessWithoutNullStreams,
+  edge: RestartableEdge,
+  run: ClientRun,
+): Promise<Map<string, ScenarioResult>> {
+  const results = new Map<string, ScenarioResult>()
+  let errors = ''
+  child.stderr.on('data', (chunk: Buffer) => {
+    errors = (errors + chunk.toString()).slice(-KEPT_CHARACTERS)
+  })
+  const closed = once(child, 'close')
+  for await (const line of createInterface({ input: child.stdout })) {
+    const message = parseLine(line)
+    if (message === undefined) continue
+    if ('ask' in message) {
+      if (message.ask !== 'restart') throw new Error(`the program asks for ${message.ask}`)
+      await edge.restart()
+      child.stdin.write('restarted\n')
+    } else results.set(message.scenario, message)
+  }
+  const [code] = await closed
+  const missing = run.scenarios.filter((scenario) => !results.has(scenario))
+  if (missing.length > 0) throw new Error(`it ended with ${code} before ${missing.join(', ')}:\n${errors}`)
+  return results
+}
+
+/** What is no JSON comes from a library's log and says nothing here. */
+function parseLine(line: string): ScenarioResult | { ask: string } | undefined {
+  if (!line.startsWith('{')) return undefined
+  return JSON.parse(line) as ScenarioResult | { ask: string }
+}
