@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { crc32 as reference } from 'node:zlib'
+import { crc32 } from '../../../../src/log/core/checksum.ts'
+import { SeededRandom } from '../../../support/seeded-random.ts'
+
+test('the check value of CRC-32 comes out', () => {
+  assert.equal(crc32(new TextEncoder().encode('123456789'), 0, 9, 0), 0xcbf43926)
+})
+
+test('every length, start and seed gives what zlib gives', () => {
+  const random = new SeededRandom(1)
+  const bytes = Uint8Array.from({ length: 200 }, () => random.below(256))
+  for (let start = 0; start < 8; start++) {
+    for (let end = start; end <= bytes.length; end++) {
+      const seed = random.below(2 ** 32)
+      assert.equal(crc32(bytes, start, end, seed), reference(bytes.subarray(start, end), seed))
+    }
+  }
+})

@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Holes } from '../../../../src/log/core/holes.ts'
+
+test('a hole is told once, and ranges that touch become one', () => {
+  const holes = new Holes()
+  assert.equal(holes.add({ from: 5n, end: 8n, reason: 'jump' }), true)
+  assert.equal(holes.add({ from: 6n, end: 7n, reason: 'damage' }), false)
+  assert.equal(holes.add({ from: 8n, end: 9n, reason: 'damage' }), true)
+  assert.deepEqual(holes.list, [{ from: 5n, end: 9n, reason: 'damage' }])
+  assert.equal(holes.countFrom(6n), 3)
+})
+
+test('an empty range is none', () => {
+  assert.equal(new Holes().add({ from: 5n, end: 5n, reason: 'damage' }), false)
+})
+
+test('what was dropped is no hole any more', () => {
+  const holes = new Holes()
+  holes.add({ from: 1n, end: 3n, reason: 'damage' })
+  holes.add({ from: 5n, end: 9n, reason: 'damage' })
+  holes.dropBelow(6n)
+  assert.deepEqual(holes.list, [{ from: 6n, end: 9n, reason: 'damage' }])
+})
+
+test('a thousand holes are kept as a bounded list that still covers them', () => {
+  const holes = new Holes()
+  for (let at = 0n; at < 1000n; at++) holes.add({ from: at * 10n, end: at * 10n + 1n, reason: 'damage' })
+  assert.ok(holes.list.length <= 64)
+  assert.equal(holes.list[0]?.from, 0n)
+  assert.equal(holes.list.at(-1)?.end, 9991n)
+})
