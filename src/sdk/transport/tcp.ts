@@ -6,6 +6,7 @@ import { readFile } from 'node:fs/promises'
 import { type LookupFunction, Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { EdgeError } from '../../errors.ts'
+import { DetachedSocket } from './detached-socket.ts'
 import { lookupHost } from './lookup.ts'
 import type { Dial, DialFailureReason, Transport, TransportEvents } from './transport.ts'
 
@@ -50,7 +51,7 @@ export function tcpDial(options: TcpOptions): Dial {
 async function startTls(raw: Socket, options: TcpOptions, limit: AbortSignal): Promise<TLSSocket> {
   const ca = options.tlsCaFile === '' ? undefined : await readCa(options.tlsCaFile)
   const socket = connectTls({
-    socket: raw,
+    socket: new DetachedSocket(raw),
     servername: serverName(options),
     rejectUnauthorized: options.tlsValidateCertificate,
     ...(ca === undefined ? {} : { ca }),
@@ -153,7 +154,6 @@ class TcpTransport implements Transport {
   }
 
   abort(): void {
-    // A TLS socket cannot be reset: the TCP socket under it can.
     this.#raw.resetAndDestroy()
     this.#socket.destroy()
   }
