@@ -9,6 +9,8 @@ import { EdgeError } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
 import { detectProtocol } from '../../sdk/wire/detect.ts'
 import type { ByteSession, ByteTransport } from './byte-session.ts'
+import { FIRST_BYTES_TIMEOUT_MS } from './defaults.ts'
+import { readShared } from './shared-read.ts'
 
 export interface ListenAddress {
   readonly host: string
@@ -37,21 +39,21 @@ export interface TcpListener extends Listener {
 export async function listenTcp(options: TcpListenerOptions): Promise<TcpListener> {
   let secureContext = options.tls === null ? null : secureContextOf(options.tls)
   let connectionCount = 0
-  const server = createServer({ allowHalfOpen: true, noDelay: true, keepAlive: true }, (socket) => {
-    if (connectionCount >= options.maxConnections) {
-      options.logger.warn('server.connection.over_limit', { peer: addressOf(socket), limit: options.maxConnections })
-      socket.destroy()
-      return
-    }
-    connectionCount++
-    socket.once('close', () => connectionCount--)
-    // Before anything is attached: an error without a listener would end the process.
-    socket.on('error', (error) =>
-      options.logger.debug('server.connection.error', { peer: addressOf(socket), error: error.message }),
-    )
-    if (secureContext === null) serve(socket, options)
-    else sniff(socket, options, secureContext)
-  })
+  // Paused: whoever serves the socket decides how it is read.
+  const server = createServer(
+    { allowHalfOpen: true, noDelay: true, keepAlive: true, pauseOnConnect: true },
+    (socket) => {
+      if (connectionCount >= options.maxConnections) {
+        options.logger.warn('server.connection.over_limit', { peer: addressOf(socket), limit: options.maxConnections })
+        socket.destroy()
+        return
+      }
+      connectionCount++
+      const context = secureContext
+      const served = context === null ? servePlain(socket, options) : sniff(socket, options, context)
+      served.once('close', () => connectionCount--)
+    },
+  )
   await listen(server, options)
   const bound = server.address()
   const port = typeof bound === 'object' && bound !== null ? bound.port : options.port
@@ -86,31 +88,60 @@ export function closeServer(server: Server): Promise<void> {
   })
 }
 
+/** Reads into the buffer that all plain connections share. */
+function servePlain(accepted: Socket, options: TcpListenerOptions): Socket {
+  // The session needs the socket's transport, and the socket the session's reader: the first read comes later than both.
+  let session: ByteSession | null = null
+  const socket = readShared(accepted, (view) => session?.receive(view))
+  session = serve(socket, options)
+  socket.resume()
+  return socket
+}
+
 /** Waits for the first bytes, then gives them to whoever they are for. */
-function sniff(socket: Socket, options: TcpListenerOptions, secureContext: SecureContext): void {
+function sniff(socket: Socket, options: TcpListenerOptions, secureContext: SecureContext): Socket {
+  logErrors(socket, options.logger)
+  socket.setTimeout(FIRST_BYTES_TIMEOUT_MS, () => socket.destroy())
   socket.once('data', (bytes: Buffer) => {
+    socket.setTimeout(0)
     socket.pause()
     socket.unshift(bytes)
     if (detectProtocol(bytes) === 'tls') {
       const secured = new TLSSocket(socket, { isServer: true, secureContext })
       secured.on('error', () => socket.destroy())
-      serve(secured, options)
+      serveData(secured, options)
     } else if (options.tls?.isRequired === true) {
       options.logger.warn('server.connection.tls_required', { peer: addressOf(socket) })
       socket.destroy()
     } else {
-      serve(socket, options)
+      serveData(socket, options)
       socket.resume()
     }
   })
+  socket.resume()
+  return socket
 }
 
-function serve(socket: Socket, options: TcpListenerOptions): void {
-  const session = options.accept(transportOf(socket))
+function serveData(socket: Socket, options: TcpListenerOptions): void {
+  const session = serve(socket, options)
   socket.on('data', (bytes: Buffer) => session.receive(bytes))
+}
+
+/** Everything but the reading. */
+function serve(socket: Socket, options: TcpListenerOptions): ByteSession {
+  logErrors(socket, options.logger)
+  const session = options.accept(transportOf(socket))
   socket.on('end', () => session.ended())
   socket.on('drain', () => session.drained())
   socket.on('close', () => session.closed())
+  return session
+}
+
+/** An error without a listener would end the process; the close that follows does the work. */
+function logErrors(socket: Socket, logger: Logger): void {
+  socket.on('error', (error) =>
+    logger.debug('server.connection.error', { peer: addressOf(socket), error: error.message }),
+  )
 }
 
 function transportOf(socket: Socket): ByteTransport {
