@@ -9,11 +9,26 @@ import { connect as connectTls } from 'node:tls'
 import { systemClock } from '../../../src/clock.ts'
 import type { LogFields, Logger } from '../../../src/logger.ts'
 import { loadCertificate } from '../../../src/quic-edge/io/certificate.ts'
+import { writeRequestFrame } from '../../../src/sdk/wire/classic/frame.ts'
+import { CODE } from '../../../src/sdk/wire/codes.ts'
+import { encodeRecords } from '../../../src/sdk/wire/messages.ts'
+import { Writer } from '../../../src/sdk/wire/writer.ts'
 import { eventually } from '../../support/eventually.ts'
+import { MemoryLog } from '../../support/memory-log.ts'
 import { RawClient, startProtocolServer } from '../../support/protocol-server.ts'
 
 const PING = Buffer.from('0400000001000000', 'hex')
 const LOGIN = Buffer.from('1600000026000000046967677904696767790000000000000000', 'hex')
+
+const ROOT = { dialect: 'http', userId: 0, client: null } as const
+
+function sendOf(payload: Uint8Array): Uint8Array {
+  const writer = new Writer()
+  const batch = encodeRecords([{ payload, originUs: 1n }])
+  const body = { stream: 's', topic: 't', partitioning: { kind: 'partition', partitionId: 0 }, batch } as const
+  writeRequestFrame(writer, { code: CODE.sendMessages, body })
+  return writer.toBytes()
+}
 
 function recordingLogger(): Logger & { readonly lines: { event: string; fields: LogFields }[] } {
   const lines: { event: string; fields: LogFields }[] = []
@@ -125,6 +140,32 @@ describe('connections', () => {
     await client.ended()
     assert.ok(performance.now() - startedMs < 2000)
   })
+})
+
+test('a log without room is felt by who sends: nothing piles up here, and everything is answered once there is room', async () => {
+  const log = new MemoryLog()
+  await using running = await startProtocolServer({ log })
+  await running.broker.createStream(ROOT, 's')
+  await running.broker.createTopic(ROOT, 's', { name: 't', partitionCount: 1, options: {} })
+  using client = await RawClient.connect(running.listener.port)
+  client.write(LOGIN)
+  await client.readClassic()
+  log.isRoomLeft = false
+  const sendCount = 2000
+  const request = sendOf(Buffer.alloc(10_000, 'reading'))
+  const before = process.memoryUsage().arrayBuffers
+  for (let count = 0; count < sendCount; count++) client.write(request)
+  // The kernel's buffers fill, then the client's own: the rest stays with it.
+  let lastLength = -1
+  await eventually(() => {
+    const isHeldUp = client.socket.writableLength === lastLength && lastLength > 0
+    lastLength = client.socket.writableLength
+    return isHeldUp
+  }, 'the client is held up')
+  assert.ok(process.memoryUsage().arrayBuffers - before < 4 * 1024 * 1024)
+  log.makeRoom()
+  for (let count = 0; count < sendCount; count++) assert.equal((await client.readClassic()).status, 0)
+  assert.equal(log.partition(1)?.nextOffset, BigInt(sendCount))
 })
 
 describe('TLS', () => {
