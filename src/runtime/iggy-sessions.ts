@@ -33,8 +33,8 @@ class StreamTransport implements ByteTransport, QuicStreamEvents {
   }
 
   // ---- for the connection
-  write(bytes: Uint8Array): boolean {
-    return this.#stream.write(bytes)
+  write(bytesView: Uint8Array): boolean {
+    return this.#stream.write(bytesView.slice())
   }
 
   pause(): void {

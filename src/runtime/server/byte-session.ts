@@ -5,8 +5,11 @@ export interface ByteTransport {
   readonly kind: 'tcp' | 'quic' | 'websocket'
   /** "ip:port", or "quic" where the driver does not tell. */
   readonly address: string
-  /** Queues owned bytes, one call a turn. @returns false when the peer is slow: `drained` follows. */
-  write(bytes: Uint8Array): boolean
+  /**
+   * Sends bytes, one call a turn. @returns false when they have not all gone out: then the view must not change until
+   * `drained`, and what is to be written meanwhile waits behind it.
+   */
+  write(bytesView: Uint8Array): boolean
   /** Stops and resumes reading. */
   pause(): void
   resume(): void
@@ -22,6 +25,7 @@ export interface ByteSession {
   receive(bytesView: Uint8Array): void
   /** The peer sends no more; what it asked for is still answered. */
   ended(): void
+  /** What `write` was given has gone out. */
   drained(): void
   /** The carrier is gone. Idempotent. */
   closed(): void

@@ -45,8 +45,10 @@ export class Connection implements ByteSession {
   private bound: Bound | null = null
   private waits: Wait | null = null
   private waitsSinceUs = 0
-  /** The transport asked to write no more for now. */
+  /** The peer has not taken the last replies yet: nothing more is looked at. */
   private isOutputFull = false
+  /** The buffer they are read from. */
+  private lentOutput: Uint8Array | null = null
   /** The frame that waits for room; owned. */
   private heldFrame: Uint8Array | null = null
   private readonly share: BudgetShare
@@ -94,6 +96,7 @@ export class Connection implements ByteSession {
   drained(): void {
     this.lastProgressUs = this.server.clock.monotonicUs()
     this.isOutputFull = false
+    this.returnOutput()
     if (this.waits === null) this.continue()
   }
 
@@ -101,6 +104,7 @@ export class Connection implements ByteSession {
     if (this.isClosed) return
     this.isClosed = true
     this.share.release()
+    this.returnOutput()
     if (this.bound !== null) {
       this.bound.client.onEvicted = null
       this.server.broker.closeClient(this.bound.client)
@@ -342,10 +346,23 @@ export class Connection implements ByteSession {
   private flush(): void {
     const { output } = this.server
     if (output.length === 0) return
-    const bytes = output.toBytes()
-    output.reset()
-    if (this.isClosed) return
-    if (!this.transport.write(bytes)) this.isOutputFull = true
+    if (this.isClosed) {
+      output.reset()
+    } else if (this.isOutputFull) {
+      // An answer that was on its way when the peer became slow: it waits behind the others, as a copy.
+      this.transport.write(output.toBytes())
+      output.reset()
+    } else if (this.transport.write(output.writtenView)) {
+      output.reset()
+    } else {
+      this.isOutputFull = true
+      this.lentOutput = output.lend()
+    }
+  }
+
+  private returnOutput(): void {
+    if (this.lentOutput !== null) this.server.output.giveBack(this.lentOutput)
+    this.lentOutput = null
   }
 
   private endWhenIdle(): void {

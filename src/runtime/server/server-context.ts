@@ -2,11 +2,10 @@
 import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log/index.ts'
 import type { Logger } from '../../logger.ts'
-import { sharedKernel } from '../../sdk/wire/kernel/shared-kernel.ts'
-import { Writer } from '../../sdk/wire/writer.ts'
 import type { Broker } from '../broker/index.ts'
 import { CommitLog } from './commit-log.ts'
-import { type ConnectionLimits, OUTPUT_BUFFER_BYTES } from './defaults.ts'
+import type { ConnectionLimits } from './defaults.ts'
+import { ReplyOutput } from './reply-output.ts'
 import { RequestBudget } from './request-budget.ts'
 
 export interface ServerContext {
@@ -19,11 +18,8 @@ export interface ServerContext {
   readonly commits: CommitLog
   /** Such as "0.9.0": what a register reply names. */
   readonly serverVersion: string
-  /**
-   * Where replies are put together. One for all connections: whoever writes takes the bytes out before it gives up the
-   * thread. It lies in the kernels' memory, so messages are expanded in place.
-   */
-  readonly output: Writer
+  /** One for all connections: whoever writes takes the bytes out before it gives up the thread. */
+  readonly output: ReplyOutput
 }
 
 export interface ServerContextOptions {
@@ -42,6 +38,6 @@ export function createServerContext(options: ServerContextOptions): ServerContex
     ...rest,
     budget: new RequestBudget(maxInFlightBytes),
     commits: new CommitLog(options.log.storeId, options.clock),
-    output: new Writer(sharedKernel().reserve(OUTPUT_BUFFER_BYTES)),
+    output: new ReplyOutput(),
   }
 }

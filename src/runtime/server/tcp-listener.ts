@@ -130,9 +130,8 @@ function serveData(socket: Socket, options: TcpListenerOptions): void {
 /** Everything but the reading. */
 function serve(socket: Socket, options: TcpListenerOptions): ByteSession {
   logErrors(socket, options.logger)
-  const session = options.accept(transportOf(socket))
+  const session = options.accept(transportOf(socket, () => session.drained()))
   socket.on('end', () => session.ended())
-  socket.on('drain', () => session.drained())
   socket.on('close', () => session.closed())
   return session
 }
@@ -144,11 +143,21 @@ function logErrors(socket: Socket, logger: Logger): void {
   )
 }
 
-function transportOf(socket: Socket): ByteTransport {
+const NOTHING = new Uint8Array(0)
+
+function transportOf(socket: Socket, onDrained: () => void): ByteTransport {
   return {
     kind: 'tcp',
     address: addressOf(socket),
-    write: (bytes) => socket.write(bytes),
+    write(bytesView) {
+      socket.write(bytesView)
+      if (socket.writableLength === 0) return true
+      // The socket tells only of large backlogs that they are gone; an empty write is done when those before it are.
+      socket.write(NOTHING, (error) => {
+        if (error == null) onDrained()
+      })
+      return false
+    },
     pause: () => void socket.pause(),
     resume: () => void socket.resume(),
     end: () => void socket.end(),

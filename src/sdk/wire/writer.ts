@@ -16,7 +16,7 @@ const MASK_64 = 0xffff_ffff_ffff_ffffn
 const textEncoder = new TextEncoder()
 
 export class Writer {
-  readonly #firstBuffer: Uint8Array
+  #firstBuffer: Uint8Array
   #buffer: Uint8Array
   #view: DataView
   #length = 0
@@ -43,6 +43,11 @@ export class Writer {
     return this.#buffer.subarray(0, this.#length)
   }
 
+  /** The first buffer did not suffice. */
+  get hasGrown(): boolean {
+    return this.#buffer !== this.#firstBuffer
+  }
+
   /** @returns a copy of the bytes written. */
   toBytes(): Uint8Array {
     return this.#buffer.slice(0, this.#length)
@@ -52,6 +57,15 @@ export class Writer {
   reset(): void {
     this.#length = 0
     if (this.#buffer !== this.#firstBuffer) this.#use(this.#firstBuffer)
+  }
+
+  /** Begins anew in another first buffer. @returns the one before, which is the caller's from now on. */
+  replaceFirst(buffer: Uint8Array): Uint8Array {
+    const before = this.#firstBuffer
+    this.#firstBuffer = buffer
+    this.#length = 0
+    this.#use(buffer)
+    return before
   }
 
   /** Takes back everything after `length`: for replies that turn out to be errors. */

@@ -4,7 +4,7 @@ import { silentLogger } from '../../../../src/logger.ts'
 import type { ByteTransport } from '../../../../src/runtime/server/byte-session.ts'
 import { Connection } from '../../../../src/runtime/server/connection.ts'
 import { connectionLimitsOf, MAX_SENDS_IN_FLIGHT, TCP_SETTINGS } from '../../../../src/runtime/server/defaults.ts'
-import { createServerContext } from '../../../../src/runtime/server/server-context.ts'
+import { createServerContext, type ServerContext } from '../../../../src/runtime/server/server-context.ts'
 import { writeRequestFrame } from '../../../../src/sdk/wire/classic/frame.ts'
 import { CODE } from '../../../../src/sdk/wire/codes.ts'
 import type { Request } from '../../../../src/sdk/wire/commands/index.ts'
@@ -17,12 +17,16 @@ class FakeTransport implements ByteTransport {
   readonly address = '127.0.0.1:5'
   readonly writes: Buffer[] = []
   isSlow = false
+  /** What a slow peer has not taken, as it was given and as it was then. */
+  backlog: { view: Uint8Array; bytes: Buffer } | null = null
   isPaused = false
   isEnded = false
   isDestroyed = false
 
-  write(bytes: Uint8Array): boolean {
-    this.writes.push(Buffer.from(bytes))
+  write(view: Uint8Array): boolean {
+    const bytes = Buffer.from(view)
+    this.writes.push(bytes)
+    if (this.isSlow) this.backlog ??= { view, bytes }
     return !this.isSlow
   }
 
@@ -69,6 +73,7 @@ interface World extends AsyncDisposable {
   readonly world: BrokerWorld
   readonly transport: FakeTransport
   readonly connection: Connection
+  readonly server: ServerContext
   /** Logged in, with a stream and a topic. */
   ready(): Promise<void>
 }
@@ -91,6 +96,7 @@ async function connect(budgetBytes = 1_000_000): Promise<World> {
     world,
     transport,
     connection,
+    server,
     async ready() {
       await broker.createStream(world.root, 's')
       await broker.createTopic(world.root, 's', { name: 't', partitionCount: 1, options: {} })
@@ -216,6 +222,38 @@ describe('a slow peer', () => {
     assert.equal(it.transport.writes.length, 1)
     it.transport.isSlow = false
     it.connection.drained()
+    assert.deepEqual(it.transport.statuses(), [0, 0, 0])
+  })
+
+  test('finds its replies unchanged however late it takes them, and others are served meanwhile', async () => {
+    await using it = await connect()
+    await it.ready()
+    it.transport.isSlow = true
+    it.connection.receive(STREAMS)
+    const { backlog } = it.transport
+    assert.ok(backlog !== null)
+    const other = new FakeTransport()
+    const connection = new Connection(it.server, other, () => undefined)
+    for (let turn = 0; turn < 3; turn++) connection.receive(PING)
+    assert.deepEqual(other.statuses(), [0, 0, 0])
+    assert.deepEqual(Buffer.from(backlog.view), backlog.bytes)
+    connection.closed()
+  })
+
+  test('gets the answers to its last sends behind what it has not taken', async () => {
+    await using it = await connect()
+    await it.ready()
+    it.world.log.holdSyncs = true
+    it.connection.receive(send())
+    it.transport.isSlow = true
+    it.connection.receive(PING)
+    it.world.log.holdSyncs = false
+    it.world.log.syncNow()
+    await until(() => it.transport.writes.length > 0)
+    it.connection.receive(PING)
+    it.transport.isSlow = false
+    it.connection.drained()
+    await until(() => it.transport.statuses().length === 3)
     assert.deepEqual(it.transport.statuses(), [0, 0, 0])
   })
 

@@ -66,6 +66,20 @@ test('a writer returns to its first buffer, and refuses to grow beyond any frame
   assert.throws(() => writer.ensure(MAX_WRITER_BYTES), { code: 'EDGE_FRAME_TOO_LARGE' })
 })
 
+test('a writer that gives its buffer away writes no more into it', () => {
+  const first = new Uint8Array(16)
+  const writer = new Writer(first)
+  writer.u32(7)
+  assert.equal(writer.hasGrown, false)
+  assert.equal(writer.replaceFirst(new Uint8Array(8)), first)
+  assert.equal(writer.length, 0)
+  writer.u32(8)
+  assert.deepEqual(first.subarray(0, 4), Uint8Array.of(7, 0, 0, 0))
+  assert.deepEqual(writer.toBytes(), Uint8Array.of(8, 0, 0, 0))
+  writer.zeros(100)
+  assert.equal(writer.hasGrown, true)
+})
+
 test('text keeps a byte order mark and refuses what is not UTF-8', () => {
   const bom = Uint8Array.of(4, 0xef, 0xbb, 0xbf, 65)
   assert.equal(new Reader(bom, 'text').name(), '\ufeffA')
