@@ -12,6 +12,7 @@ const CALM: WorldOptions = {
   forgetsUpTo: 0,
   foreignWrites: 0,
   poison: new Set(),
+  deadly: new Set(),
   upstreamMaxCount: 1000,
   tellsBaseOffset: true,
   losesCursor: 0,
@@ -69,6 +70,14 @@ test('refused records go to the dead letters and all others arrive once', () => 
   forSeeds({ ...HOSTILE, poison }, (world) => {
     assertWhole(world, poison)
     assert.deepEqual(new Set(world.deadLetters), poison)
+  })
+})
+
+test('a record at which the upstream hangs up every time is found, set aside, and all others arrive once', () => {
+  const deadly = new Set([5n, 120n])
+  forSeeds({ ...HOSTILE, deadly }, (world) => {
+    assertWhole(world, deadly)
+    assert.deepEqual(new Set(world.deadLetters), deadly)
   })
 })
 

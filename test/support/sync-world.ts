@@ -24,6 +24,8 @@ export interface WorldOptions {
   readonly foreignWrites: number
   /** Local offsets that the upstream refuses by name. */
   readonly poison: ReadonlySet<bigint>
+  /** Local offsets at which the upstream hangs up without a word. */
+  readonly deadly: ReadonlySet<bigint>
   /** Sends of more records than this are refused as too large. */
   readonly upstreamMaxCount: number
   /** Whether send replies name the base offset (VSR) or not (classic). */
@@ -236,7 +238,7 @@ export class SyncWorld {
     if (!this.#isUp) return
     this.#isUp = false
     this.#link += 1
-    this.#feed({ type: 'link-down' })
+    this.#feed({ type: 'link-down', error: new EdgeError('EDGE_CONNECTION_LOST', 'simulated: cut') })
     this.#at(20_000 + this.random.below(500_000), () => this.#linkUp())
   }
 
@@ -325,6 +327,10 @@ export class SyncWorld {
     for (let offset = read.from; offset < read.end; offset++) offsets.push(offset)
     const { ticket } = effect
     this.#request(() => {
+      if (offsets.some((offset) => this.options.deadly.has(offset))) {
+        this.#at(0, () => this.#linkDown())
+        return { type: 'woken' }
+      }
       if (offsets.length > this.options.upstreamMaxCount)
         return { type: 'failed', ticket, failure: failure('too-large') }
       if (offsets.some((offset) => this.options.poison.has(offset))) {

@@ -22,7 +22,7 @@ export type ForwarderState =
 
 export type Input =
   | { readonly type: 'link-up' }
-  | { readonly type: 'link-down' }
+  | { readonly type: 'link-down'; readonly error: EdgeError }
   | { readonly type: 'appended'; readonly logStart: bigint; readonly durableEnd: bigint }
   | { readonly type: 'topic-ready'; readonly ticket: number }
   | { readonly type: 'tail'; readonly ticket: number; readonly page: TailPage }

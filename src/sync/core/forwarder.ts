@@ -31,6 +31,19 @@ import { OffsetRanges } from './offset-ranges.ts'
 import { type Finding, reconcile } from './reconcile.ts'
 import { type TailPage, TailScan, type TailVerdict } from './tail.ts'
 
+/** Hang-ups at one offset before smaller sends are tried, and how many of a lone record weigh as much as one refusal. */
+const SUSPECT_AFTER_HANG_UPS = 3
+const HANG_UPS_PER_REFUSAL = 2
+
+/** How often the peer hung up on a send that begins at `offset`, how often of these it was alone, and the final verdict. */
+interface HangUps {
+  offset: bigint
+  count: number
+  alone: number
+  reason: EdgeError | null
+}
+const NO_HANG_UPS: HangUps = { offset: -1n, count: 0, alone: 0, reason: null }
+
 export class Forwarder {
   readonly #options: ForwarderOptions
   readonly #batcher: Batcher
@@ -60,6 +73,7 @@ export class Forwarder {
   #read: ReadSummary | null = null
   #readFrom = 0n
   #refusals = 0
+  #hangUps = { ...NO_HANG_UPS }
   #deadLettersInRow = 0
   #wakeAtUs: number | null = null
   #reason: EdgeError | null = null
@@ -110,7 +124,7 @@ export class Forwarder {
         if (this.#state === 'offline') this.#resolve(nowUs)
         break
       case 'link-down':
-        this.#linkDown(nowUs)
+        this.#linkDown(input.error, nowUs)
         break
       case 'appended':
         this.#logStart = input.logStart
@@ -147,11 +161,11 @@ export class Forwarder {
 
   // ---- link ------------------------------------------------------------------------------------------------------------
 
-  #linkDown(nowUs: number): void {
+  #linkDown(error: EdgeError, nowUs: number): void {
     this.#isLinkUp = false
     // A dead letter is kept locally: it is finished first, or the record would be refused, and kept, once more.
     if (this.#state === 'quarantining') return
-    if (this.#state === 'sending') this.#markDoubt(nowUs)
+    if (this.#state === 'sending') this.#sendLost(error, nowUs)
     this.#enter('offline', nowUs)
     this.#ticket += 1
   }
@@ -259,7 +273,10 @@ export class Forwarder {
       this.#counters.holeCount += read.hole.end - read.hole.from
       this.#report({ kind: 'hole', ...read.hole })
     }
-    if (read.count > 0) {
+    const { offset, reason } = this.#hangUps
+    if (read.count === 1 && reason !== null && offset === this.#readFrom) {
+      this.#setAside(reason, nowUs)
+    } else if (read.count > 0) {
       this.#enter('sending', nowUs)
       this.#ask({ type: 'send', idPrefix: this.#options.idPrefix(this.#incarnation) })
     } else if (read.nextOffset > this.#nextOffset) {
@@ -283,6 +300,7 @@ export class Forwarder {
     this.#counters.sentBytes += read.sizeBytes
     this.#counters.lastConfirmedUs = nowUs
     this.#refusals = 0
+    this.#hangUps = { ...NO_HANG_UPS }
     this.#deadLettersInRow = 0
     this.#backoff.reset()
     this.#batcher.succeeded()
@@ -296,7 +314,8 @@ export class Forwarder {
     const wasSending = this.#state === 'sending'
     const read = this.#read
     this.#reason = failure.error
-    if (wasSending && isOutcomeUnknown(failure.kind)) this.#markDoubt(nowUs)
+    if (wasSending && failure.kind === 'lost') this.#sendLost(failure.error, nowUs)
+    else if (wasSending && isOutcomeUnknown(failure.kind)) this.#markDoubt(nowUs)
     const isPageTooLarge = this.#state === 'in-doubt' && failure.error.code === 'EDGE_FRAME_TOO_LARGE'
     if (isPageTooLarge) this.#tailPageCount = Math.max(1, Math.floor(this.#tailPageCount / 2))
     if (failure.kind === 'forbidden') {
@@ -307,8 +326,27 @@ export class Forwarder {
       this.#sendRefused(failure, read, nowUs)
       return
     }
-    if (wasSending && read !== null && failure.kind === 'lost') this.#batcher.lost(read.sizeBytes)
     this.#pause(failure, nowUs)
+  }
+
+  /**
+   * No answer came. A peer that hangs up on the very same record again and again, although its tail can be read in between,
+   * means that record: it is tried in ever smaller company, then alone, and in the end set aside. Mere silence never does
+   * that: a server that stalls is silent to all.
+   */
+  #sendLost(error: EdgeError, nowUs: number): void {
+    const read = this.#read
+    this.#markDoubt(nowUs)
+    if (read === null) return
+    this.#batcher.lost(read.sizeBytes)
+    if (error.code !== 'EDGE_CONNECTION_LOST') return
+    const isSame = this.#hangUps.offset === this.#readFrom
+    this.#hangUps = isSame
+      ? { ...this.#hangUps, count: this.#hangUps.count + 1 }
+      : { ...NO_HANG_UPS, offset: this.#readFrom, count: 1 }
+    if (this.#hangUps.count >= SUSPECT_AFTER_HANG_UPS) this.#batcher.refusedAsInvalid(read.count)
+    if (read.count === 1) this.#hangUps.alone += 1
+    if (this.#hangUps.alone >= this.#options.maxRefusals * HANG_UPS_PER_REFUSAL) this.#hangUps.reason = error
   }
 
   /** Smaller sends find what the upstream does take, down to the one record that it does not. */
@@ -326,12 +364,16 @@ export class Forwarder {
       this.#pause(failure, nowUs)
       return
     }
+    this.#setAside(failure.error, nowUs)
+  }
+
+  #setAside(reason: EdgeError, nowUs: number): void {
     if (this.#deadLettersInRow >= this.#options.maxDeadLettersInRow) {
-      this.#block(failure.error, nowUs)
+      this.#block(reason, nowUs)
       return
     }
-    this.#enter('quarantining', nowUs, failure.error)
-    this.#ask({ type: 'keep-dead-letter', offset: this.#readFrom, reason: failure.error })
+    this.#enter('quarantining', nowUs, reason)
+    this.#ask({ type: 'keep-dead-letter', offset: this.#readFrom, reason })
   }
 
   #deadLetterKept(nowUs: number): void {
@@ -339,6 +381,7 @@ export class Forwarder {
     const read = this.#read
     if (this.#state !== 'quarantining' || read === null || reason === null) return
     this.#refusals = 0
+    this.#hangUps = { ...NO_HANG_UPS }
     this.#deadLettersInRow += 1
     this.#counters.deadLetterCount += 1n
     this.#report({ kind: 'dead-letter', offset: this.#readFrom, reason })

@@ -71,9 +71,9 @@ export class PartitionRunner {
     this.#feed({ type: 'link-up' })
   }
 
-  linkDown(): void {
+  linkDown(error: EdgeError): void {
     this.#upstream = null
-    this.#feed({ type: 'link-down' })
+    this.#feed({ type: 'link-down', error })
   }
 
   probe(): void {

@@ -2,8 +2,7 @@
  * Everything that belongs to one upstream: its link, its budget, its slots and the partitions that go there. Upstreams
  * share nothing, so that one that is dead for a day costs another no delay.
  */
-import type { EdgeError } from '../../errors.ts'
-import { toEdgeError } from '../../errors.ts'
+import { EdgeError, toEdgeError } from '../../errors.ts'
 import { Budget } from '../core/budget.ts'
 import { linkFailureKindOf } from '../core/classify.ts'
 import { Link, type LinkEffect, type LinkInput } from '../core/link.ts'
@@ -192,7 +191,8 @@ export class UpstreamLoop {
     }
     if (state === 'connecting') return
     if (state !== 'closed') this.failureCount += 1
-    for (const runner of this.#runners.values()) runner.linkDown()
+    const error = reason ?? new EdgeError('EDGE_SHUTTING_DOWN', 'sync was closed')
+    for (const runner of this.#runners.values()) runner.linkDown(error)
     // The first failure of a series is news; the attempts after it are in the state.
     if (state === 'waiting' && this.#link.attempts <= 1) logger.warn('sync.link.down', fields)
     if (state === 'blocked') this.#reportBlocked(fields)

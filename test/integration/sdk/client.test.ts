@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtemp, rm, stat } from 'node:fs/promises'
-import { createServer, type Socket } from 'node:net'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -11,6 +11,7 @@ import { stringHeader } from '../../../src/sdk/wire/header-values.ts'
 import { eventually } from '../../support/eventually.ts'
 import { MemoryLog } from '../../support/memory-log.ts'
 import { startProtocolServer, type TestServer } from '../../support/protocol-server.ts'
+import { TcpRelay } from '../../support/tcp-relay.ts'
 
 const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes)
 const message = (content: string) => ({ payload: new TextEncoder().encode(content) })
@@ -204,7 +205,7 @@ test('requests wait out a server that restarts, and groups are joined again', as
   const log = new MemoryLog()
   let server = await startProtocolServer({ log })
   const { port } = server.listener
-  const relay = await Relay.open(() => server.listener.port)
+  const relay = await TcpRelay.open(() => server.listener.port)
   context.after(() => relay.close())
   const client = await clientOf(context, relay.port)
   await client.streams.create('site')
@@ -259,50 +260,3 @@ test('unsent messages come back from the spool file, once, with their ids', asyn
   assert.equal(third.pending.length, 0)
   await third.close()
 })
-
-/** A TCP relay whose connections can be cut, to a server that may move. */
-class Relay {
-  readonly port: number
-  readonly #server: ReturnType<typeof createServer>
-  readonly #sockets: Set<Socket>
-
-  private constructor(server: ReturnType<typeof createServer>, sockets: Set<Socket>, port: number) {
-    this.#server = server
-    this.#sockets = sockets
-    this.port = port
-  }
-
-  static async open(targetPort: () => number): Promise<Relay> {
-    const { connect: dial } = await import('node:net')
-    const sockets = new Set<Socket>()
-    const server = createServer((inner) => {
-      const outer = dial(targetPort(), '127.0.0.1')
-      for (const [one, other] of [
-        [inner, outer],
-        [outer, inner],
-      ] as const) {
-        sockets.add(one)
-        one.on('error', () => {})
-        one.on('close', () => {
-          sockets.delete(one)
-          other.destroy()
-        })
-        one.pipe(other)
-      }
-    })
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const address = server.address()
-    assert.ok(typeof address === 'object' && address !== null)
-    return new Relay(server, sockets, address.port)
-  }
-
-  cut(): void {
-    for (const socket of this.#sockets) socket.destroy()
-  }
-
-  close(): void {
-    this.cut()
-    this.#server.close()
-  }
-}

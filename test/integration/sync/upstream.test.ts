@@ -1,0 +1,219 @@
+/** Sync from a log in memory to this runtime's own server, over a link that is cut and a server that starts anew. */
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { systemClock } from '../../../src/clock.ts'
+import { EdgeError } from '../../../src/errors.ts'
+import { silentLogger } from '../../../src/logger.ts'
+import { type DeadLetter, type Sync, type SyncOptions, startSync } from '../../../src/sync/index.ts'
+import { eventually } from '../../support/eventually.ts'
+import { MemoryLog } from '../../support/memory-log.ts'
+import { MemorySource } from '../../support/memory-source.ts'
+import { startProtocolServer } from '../../support/protocol-server.ts'
+import { TcpRelay } from '../../support/tcp-relay.ts'
+import { readAll } from '../../support/upstream-readings.ts'
+
+const FAST = { retryDelayMinMs: 10, retryDelayMaxMs: 50, settleMs: 50, blockedRetryMs: 50 }
+
+function start(context: TestContext, source: MemorySource, options: SyncOptions, deadLetters: DeadLetter[] = []): Sync {
+  const sink = {
+    add: (letter: DeadLetter) => {
+      deadLetters.push(letter)
+      return Promise.resolve()
+    },
+  }
+  const ports = { log: source, cursors: source, clock: systemClock, logger: silentLogger, deadLetters: sink }
+  const sync = startSync(options, ports)
+  context.after(() => sync.close())
+  return sync
+}
+
+function to(port: number, more: string = ''): SyncOptions {
+  const url = `iggy://iggy:iggy@127.0.0.1:${port}${more}`
+  return {
+    upstreams: [{ name: 'central', url, ...FAST }],
+    routes: [{ from: 'sensors/*', to: 'central:site-7/{topic}' }],
+  }
+}
+
+const lagOf = (sync: Sync): bigint => sync.state().upstreams.reduce((sum, { lagCount }) => sum + lagCount, 0n)
+const numbers = (from: number, end: number): string[] =>
+  Array.from({ length: end - from }, (_, index) => `r${from + index}`)
+
+for (const generation of ['classic', 'vsr'] as const) {
+  test(`${generation}: topics are made upstream, and every record arrives once, in order, with our ids`, async (context) => {
+    const central = await startProtocolServer()
+    context.after(() => central[Symbol.asyncDispose]())
+    const { port } = central.listener
+    const source = new MemorySource()
+    const [first, second] = source.addTopic('sensors', 'temp', 2)
+    source.addTopic('logs', 'other', 1)[0]?.append('stays here')
+    const sync = start(context, source, to(port, `?generation=${generation}`))
+    for (const number of numbers(0, 200)) first?.append(number)
+    second?.append(...numbers(200, 500))
+    await eventually(() => lagOf(sync) === 0n, 'drained')
+    const url = `iggy://iggy:iggy@127.0.0.1:${port}`
+    assert.deepEqual(await readAll(url, 'site-7', 'temp', 2), [numbers(0, 200), numbers(200, 500)])
+    const [upstream] = sync.state().upstreams
+    assert.deepEqual([upstream?.link, upstream?.protocol, upstream?.sentCount], ['up', generation, 500n])
+    assert.equal(upstream?.partitions.length, 2)
+  })
+}
+
+test('a new local partition gets one upstream', async (context) => {
+  const central = await startProtocolServer()
+  context.after(() => central[Symbol.asyncDispose]())
+  const source = new MemorySource()
+  source.addTopic('sensors', 'temp', 1)[0]?.append('a')
+  const sync = start(context, source, to(central.listener.port))
+  await eventually(() => lagOf(sync) === 0n, 'the first is there')
+  source.addPartition('temp').append('b')
+  await eventually(() => lagOf(sync) === 0n, 'the second is there')
+  assert.deepEqual(await readAll(`iggy://iggy:iggy@127.0.0.1:${central.listener.port}`, 'site-7', 'temp', 2), [
+    ['a'],
+    ['b'],
+  ])
+})
+
+test('a lone record is forwarded at once, every time', async (context) => {
+  const central = await startProtocolServer()
+  context.after(() => central[Symbol.asyncDispose]())
+  const source = new MemorySource()
+  const [partition] = source.addTopic('sensors', 'temp', 1)
+  const sync = start(context, source, to(central.listener.port))
+  for (let round = 0; round < 200; round++) {
+    partition?.append(`r${round}`)
+    await eventually(() => lagOf(sync) === 0n, `record ${round}`, 1000)
+  }
+})
+
+test('a link that is cut at any moment loses and repeats nothing', async (context) => {
+  const central = await startProtocolServer()
+  context.after(() => central[Symbol.asyncDispose]())
+  const relay = await TcpRelay.open(() => central.listener.port)
+  context.after(() => relay.close())
+  const source = new MemorySource()
+  const partitions = source.addTopic('sensors', 'temp', 3)
+  const sync = start(context, source, to(relay.port))
+  for (let round = 0; round < 30; round++) {
+    for (const partition of partitions) partition.append(...numbers(round * 10, round * 10 + 10))
+    await new Promise((resolve) => setTimeout(resolve, (round * 7) % 20))
+    relay.cut()
+  }
+  await eventually(() => lagOf(sync) === 0n, 'drained')
+  const held = await readAll(`iggy://iggy:iggy@127.0.0.1:${central.listener.port}`, 'site-7', 'temp', 3)
+  assert.deepEqual(held, [numbers(0, 300), numbers(0, 300), numbers(0, 300)])
+})
+
+test('an edge that starts again without its cursors goes on where the upstream stands', async (context) => {
+  const central = await startProtocolServer()
+  context.after(() => central[Symbol.asyncDispose]())
+  const source = new MemorySource()
+  const [partition] = source.addTopic('sensors', 'temp', 1)
+  for (let round = 0; round < 6; round++) {
+    const sync = start(context, source, to(central.listener.port))
+    partition?.append(...numbers(round * 100, round * 100 + 100))
+    await eventually(() => lagOf(sync) < 60n || round % 2 === 1, 'some of it is there')
+    await sync.close()
+    if (round % 3 === 0) source.cursors.clear()
+  }
+  const sync = start(context, source, to(central.listener.port))
+  await eventually(() => lagOf(sync) === 0n, 'drained')
+  const held = await readAll(`iggy://iggy:iggy@127.0.0.1:${central.listener.port}`, 'site-7', 'temp', 1)
+  assert.deepEqual(held, [numbers(0, 600)])
+})
+
+test('an upstream that lost everything gets it again', async (context) => {
+  let central = await startProtocolServer()
+  const relay = await TcpRelay.open(() => central.listener.port)
+  context.after(() => relay.close())
+  const source = new MemorySource()
+  const [partition] = source.addTopic('sensors', 'temp', 1)
+  partition?.append(...numbers(0, 50))
+  const sync = start(context, source, to(relay.port))
+  await eventually(() => lagOf(sync) === 0n, 'first time')
+  await central[Symbol.asyncDispose]()
+  central = await startProtocolServer({ log: new MemoryLog() })
+  context.after(() => central[Symbol.asyncDispose]())
+  const url = `iggy://iggy:iggy@127.0.0.1:${central.listener.port}`
+  await eventually(async () => (await readAll(url, 'site-7', 'temp', 1).catch(() => [[]]))[0]?.length === 50, 'again')
+  assert.deepEqual(await readAll(url, 'site-7', 'temp', 1), [numbers(0, 50)])
+  assert.equal(sync.state().upstreams[0]?.partitions[0]?.forgottenCount, 50n)
+})
+
+test('a dead upstream is named, and another one is none the slower', async (context) => {
+  const central = await startProtocolServer()
+  context.after(() => central[Symbol.asyncDispose]())
+  const source = new MemorySource()
+  const [partition] = source.addTopic('sensors', 'temp', 1)
+  const sync = start(context, source, {
+    upstreams: [
+      { name: 'dead', url: 'iggy://iggy:iggy@127.0.0.1:1', ...FAST },
+      { name: 'central', url: `iggy://iggy:iggy@127.0.0.1:${central.listener.port}`, ...FAST },
+    ],
+    routes: [
+      { from: 'sensors/*', to: 'dead:a/{topic}' },
+      { from: 'sensors/*', to: 'central:a/{topic}' },
+    ],
+  })
+  partition?.append(...numbers(0, 10))
+  await eventually(() => sync.state().upstreams[1]?.lagCount === 0n, 'the living one has it', 2000)
+  const [dead] = sync.state().upstreams
+  assert.equal(dead?.lagCount, 10n)
+  assert.equal(dead?.failureKind, 'unreachable')
+  assert.equal(dead?.reason?.code, 'EDGE_UPSTREAM_UNREACHABLE')
+  assert.ok(dead.nextAttemptInMs !== null || dead.link === 'connecting')
+})
+
+test('a wrong password blocks the link by name and never shows in the state', async (context) => {
+  const central = await startProtocolServer()
+  context.after(() => central[Symbol.asyncDispose]())
+  const source = new MemorySource()
+  source.addTopic('sensors', 'temp', 1)
+  const url = `iggy://iggy:hidden@127.0.0.1:${central.listener.port}`
+  const sync = start(context, source, {
+    upstreams: [{ name: 'c', url, ...FAST }],
+    routes: [{ from: '*/*', to: 'c:a/b' }],
+  })
+  await eventually(() => sync.state().upstreams[0]?.link === 'blocked', 'blocked')
+  const [upstream] = sync.state().upstreams
+  assert.equal(upstream?.failureKind, 'refused')
+  assert.equal(upstream?.reason?.code, 'EDGE_CREDENTIALS_INVALID')
+  const shown = JSON.stringify(sync.state(), (_key, value) => (typeof value === 'bigint' ? String(value) : value))
+  assert.ok(!shown.includes('hidden'))
+})
+
+test('a record that no frame can carry goes to the dead letters, and the next ones go on', async (context) => {
+  const central = await startProtocolServer({ tcp: { max_request_size: 64 * 1024 } })
+  context.after(() => central[Symbol.asyncDispose]())
+  const source = new MemorySource()
+  const [partition] = source.addTopic('sensors', 'temp', 1)
+  const deadLetters: DeadLetter[] = []
+  const options = to(central.listener.port, '?generation=classic')
+  const sync = start(
+    context,
+    source,
+    { ...options, upstreams: options.upstreams.map((one) => ({ ...one, maxRefusals: 2 })) },
+    deadLetters,
+  )
+  partition?.append('before')
+  partition?.append('x'.repeat(100 * 1024))
+  partition?.append('after')
+  await eventually(() => lagOf(sync) === 0n, 'the record is set aside and the others are there')
+  assert.deepEqual(await readAll(`iggy://iggy:iggy@127.0.0.1:${central.listener.port}`, 'site-7', 'temp', 1), [
+    ['before', 'after'],
+  ])
+  assert.deepEqual(
+    deadLetters.map(({ offset, payloadBytes }) => [offset, payloadBytes.length]),
+    [[1n, 100 * 1024]],
+  )
+})
+
+test('a configuration that cannot work is refused before anything starts', () => {
+  const source = new MemorySource()
+  const ports = { log: source, cursors: source, clock: systemClock, logger: silentLogger }
+  const options = { upstreams: [{ name: 'c', url: 'nonsense' }], routes: [{ from: 'a/*', to: 'd:x/y' }] }
+  assert.throws(
+    () => startSync(options, ports),
+    (error: unknown) => error instanceof EdgeError && error.code === 'EDGE_CONFIG_INVALID',
+  )
+})
