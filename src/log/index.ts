@@ -14,7 +14,13 @@ import type { LogSettings } from './settings.ts'
 export type * from './api.ts'
 export type { InspectedPartition, InspectedTopic } from './inspect/names.ts'
 export type { WalkCounts } from './inspect/partition-walk.ts'
-export { type InspectionFinding, openInspection, refuseHeld, type StoreInspection } from './inspect/store-inspection.ts'
+export {
+  type InspectionFinding,
+  isEmptyStore,
+  openInspection,
+  refuseHeld,
+  type StoreInspection,
+} from './inspect/store-inspection.ts'
 export { RETENTION_SETTINGS, type RetentionSettings } from './retention-settings.ts'
 export { LOG_SETTINGS, type LogSettings } from './settings.ts'
 

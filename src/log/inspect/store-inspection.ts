@@ -144,12 +144,20 @@ export class StoreInspection {
 export function openInspection(options: { readonly path: string; readonly nativeBinding?: string }): StoreInspection {
   const { path, nativeBinding } = options
   if (!existsSync(path)) throw new EdgeError('EDGE_STORE_MISSING', `data folder ${path} is not there`)
-  const pid = lockHolder(join(path, LOCK_FILE))
-  if (pid !== null) {
-    const details = { pid }
-    throw new EdgeError('EDGE_STORE_IN_USE', `data folder ${path} is in use by process ${pid}`, { details })
-  }
+  refuseHeld(path)
   return new StoreInspection(path, nativeBinding)
+}
+
+/** Nothing of a store is in the folder: the first start has not been. */
+export function isEmptyStore(path: string): boolean {
+  return inspectStore(createReadOnlyFileSystem(path), false).kind === 'first-start'
+}
+
+/** @throws {EdgeError} EDGE_STORE_IN_USE while a service holds the folder. */
+export function refuseHeld(path: string): void {
+  const pid = lockHolder(join(path, LOCK_FILE))
+  if (pid === null) return
+  throw new EdgeError('EDGE_STORE_IN_USE', `data folder ${path} is in use by process ${pid}`, { details: { pid } })
 }
 
 /** The reference stands at the end of the body, behind a producer's tag. */

@@ -1,6 +1,8 @@
 /** All commands of the executable. Those that need much are loaded when they are chosen, so that `run` starts fast. */
+import { check, dump } from './check.ts'
 import type { Command } from './command.ts'
 import { demo } from './demo.ts'
+import { init } from './init.ts'
 import { CONSUMER_GROUP_COMMANDS } from './nouns/consumer-group.ts'
 import { CONSUMER_OFFSET_COMMANDS } from './nouns/consumer-offset.ts'
 import { MESSAGE_COMMANDS } from './nouns/message.ts'
@@ -11,6 +13,7 @@ import { TOKEN_COMMANDS } from './nouns/token.ts'
 import { TOPIC_COMMANDS } from './nouns/topic.ts'
 import { USER_COMMANDS } from './nouns/user.ts'
 import { run } from './run.ts'
+import { status } from './status.ts'
 
 const selfTest: Command = {
   path: ['self-test'],
@@ -21,6 +24,10 @@ const selfTest: Command = {
 
 export const COMMANDS: readonly Command[] = [
   run,
+  init,
+  status,
+  check,
+  dump,
   demo,
   selfTest,
   ...STREAM_COMMANDS,

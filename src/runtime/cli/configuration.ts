@@ -1,19 +1,14 @@
 /** Finds the configuration that the words of a command mean. */
 import { existsSync, readFileSync } from 'node:fs'
 import { EdgeError } from '../../errors.ts'
+import { ourVariable, readIggyEnvironment } from '../config/iggy-environment.ts'
 import { type ConfigSources, loadConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import type { CommandContext } from './command.ts'
-import type { Argument, Values } from './grammar.ts'
+import type { Values } from './grammar.ts'
 
 /** Where a packaged installation keeps it; read when `--config` names none. */
 const DEFAULT_FILES = ['/etc/iggy-edge/edge.toml']
-
-export const CONFIG_ARGUMENTS: readonly Argument[] = [
-  { name: 'config', aliases: ['c'], summary: 'Configuration file (TOML); /etc/iggy-edge/edge.toml when there is one.' },
-  { name: 'data', summary: 'Data folder, instead of system.path.' },
-  { name: 'dev', isFlag: true, summary: 'For development: root is iggy/iggy, everything listens on loopback only.' },
-]
 
 /** Every listener on this machine only, on its usual port. */
 const DEV_FLAGS = {
@@ -23,15 +18,25 @@ const DEV_FLAGS = {
   'webtransport.address': '127.0.0.1:8443',
 } as const
 
+export interface FoundConfiguration {
+  readonly config: Config
+  /** Variables of Apache's server that were set and have no effect here. */
+  readonly ignoredVariables: readonly string[]
+}
+
 /** @throws EDGE_CONFIG_INVALID with all problems at once. */
-export function configurationOf(values: Values, { environment }: Pick<CommandContext, 'environment'>): Config {
+export function configurationOf(values: Values, context: Pick<CommandContext, 'environment'>): FoundConfiguration {
+  const iggy = readIggyEnvironment(context.environment)
+  // What is set in our own words wins.
+  const environment = { ...iggy.variables, ...context.environment }
   const data = values.text('data')
   const flags = data === undefined ? {} : { 'system.path': data }
-  const file = fileOf(values.text('config'))
-  const isSet = (path: string) => environment[`EDGE_${path.replaceAll('.', '__').toUpperCase()}`] !== undefined
+  const file = fileOf(values.text('config') ?? environment.IGGY_CONFIG_PATH)
+  const isSet = (path: string) => environment[ourVariable(path)] !== undefined
   // What the operator sets by hand is not taken back by --dev.
   const dev = values.has('dev') ? Object.entries(DEV_FLAGS).filter(([path]) => !isSet(path)) : []
-  return loadConfig({ file, environment, flags: { ...Object.fromEntries(dev), ...flags } })
+  const config = loadConfig({ file, environment, flags: { ...Object.fromEntries(dev), ...flags } })
+  return { config, ignoredVariables: iggy.ignored }
 }
 
 function fileOf(name: string | undefined): ConfigSources['file'] {

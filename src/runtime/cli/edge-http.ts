@@ -79,6 +79,7 @@ function refusal(what: string, status: number, body: unknown): EdgeError {
   const text = `${what} answers ${status}${reason === '' ? '' : `: ${reason}`}`
   if (status === 401) return new EdgeError('EDGE_UNAUTHENTICATED', text)
   if (status === 403) return new EdgeError('EDGE_FORBIDDEN', text)
-  if (status === 404) return new EdgeError('EDGE_FEATURE_UNAVAILABLE', `${text}; is it an iggy-edge of this version?`)
+  if (status === 404 && reason === '')
+    return new EdgeError('EDGE_FEATURE_UNAVAILABLE', `${text}; is it an iggy-edge of this version?`)
   return new EdgeError('EDGE_UPSTREAM_REFUSED', text)
 }

@@ -1,13 +1,6 @@
-/** `iggy-edge run`: the service itself, until a signal ends it. */
-import { once } from 'node:events'
-import { systemClock } from '../../clock.ts'
-import { createLogger } from '../../logger.ts'
-import { rootCredentialsFrom } from '../broker/index.ts'
-import { startEdge } from '../edge.ts'
-import { createServiceNotifier } from '../sdnotify.ts'
-import { PRODUCT_VERSION } from '../version.ts'
+/** `iggy-edge run`: the service in the foreground. What it needs is loaded when it is chosen. */
 import { type Command, EXIT } from './command.ts'
-import { CONFIG_ARGUMENTS, configurationOf } from './configuration.ts'
+import { CONFIG_ARGUMENTS } from './config-arguments.ts'
 
 export const run: Command = {
   path: ['run'],
@@ -15,38 +8,11 @@ export const run: Command = {
   arguments: [
     ...CONFIG_ARGUMENTS,
     { name: 'with-default-root-credentials', isFlag: true, summary: 'As in Iggy: a new root user is iggy/iggy.' },
+    { name: 'fresh', isFlag: true, summary: 'As in Iggy: delete what the data folder holds, and start anew.' },
   ],
   async run(values, context) {
-    const config = configurationOf(values, context)
-    const logger = createLogger(config.logging.level)
-    const { IGGY_ROOT_USERNAME: username, IGGY_ROOT_PASSWORD: password } = context.environment
-    const root = rootCredentialsFrom(
-      { username, password },
-      values.has('dev') || values.has('with-default-root-credentials'),
-    )
-    const notifier = createServiceNotifier()
-    const startedMs = performance.now()
-    await using edge = await startEdge({ config, clock: systemClock, logger, root })
-    if (edge.generatedRootPassword !== null) {
-      context.note(
-        `Generated root user password: ${edge.generatedRootPassword}   (user ${root.username}; shown this once)`,
-      )
-    }
-    logger.info('edge.ready', {
-      version: PRODUCT_VERSION,
-      data: edge.dataPath,
-      ...edge.addresses,
-      certificate_sha256: edge.certificateSha256(),
-      default_durability: config.log.default_durability,
-      start_ms: Math.round(performance.now() - startedMs),
-    })
-    notifier.ready('accepting')
-    const watchdog =
-      notifier.watchdogIntervalMs === null ? null : setInterval(() => notifier.watchdog(), notifier.watchdogIntervalMs)
-    if (!context.signal.aborted) await once(context.signal, 'abort')
-    logger.info('edge.stopping', { reason: String(context.signal.reason) })
-    notifier.stopping()
-    if (watchdog !== null) clearInterval(watchdog)
+    const { runEdge } = await import('./run-edge.ts')
+    await runEdge(values, context)
     return EXIT.ok
   },
 }

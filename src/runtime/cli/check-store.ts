@@ -1,0 +1,97 @@
+/** Checks configuration and store and says what is wrong and what the next start does about it. */
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { isEmptyStore, openInspection, type StoreInspection } from '../../log/index.ts'
+import { configInvalid } from '../config/load.ts'
+import type { Config } from '../config/schema.ts'
+import { findExposedListeners } from '../exposure.ts'
+import { type CommandContext, EXIT } from './command.ts'
+import { configurationOf } from './configuration.ts'
+import type { Values } from './grammar.ts'
+import { bytes, formatRow, formatRows, nested, OUTPUT_FORMS, type OutputForm, type Row } from './output.ts'
+
+/** @returns the exit code: 0 sound, 1 damaged. @throws {EdgeError} EDGE_CONFIG_INVALID, EDGE_STORE_IN_USE .. */
+export async function checkStore(values: Values, context: CommandContext): Promise<number> {
+  const form = values.choice('output', 'table', OUTPUT_FORMS)
+  const { config, ignoredVariables } = configurationOf(values, context)
+  const exposed = findExposedListeners(config)
+  if (exposed.length > 0) throw configInvalid(exposed)
+  for (const variable of ignoredVariables) context.note(`${variable} is set and has no effect here`)
+  if (values.has('config-only')) {
+    context.print(form === 'json' ? '{"configuration":"sound"}' : 'configuration: sound')
+    return EXIT.ok
+  }
+  const path = resolve(config.system.path)
+  if (!existsSync(path) || isEmptyStore(path)) return sayNoStore(config, path, form, context)
+  using inspection = openInspection({ path })
+  const topics = await readTopics(inspection)
+  print(inspection, topics, form, context)
+  return inspection.findings.some(({ level }) => level === 'error') ? EXIT.failed : EXIT.ok
+}
+
+/** Before the first start there is nothing to check, unless the configuration says that there must be. */
+function sayNoStore(config: Config, path: string, form: OutputForm, context: CommandContext): number {
+  const isMissing = config.system.expect_existing
+  const text = isMissing ? 'is not there, and system.expect_existing says it must be' : 'is not there yet'
+  if (form === 'json') context.print(formatRow({ configuration: 'sound', data: path, store: 'missing' }, 'json'))
+  else context.print(`configuration: sound\ndata folder ${path} ${text}`)
+  return isMissing ? EXIT.failed : EXIT.ok
+}
+
+/** Reading everything is the check: each block's sum and each batch. */
+async function readTopics(inspection: StoreInspection): Promise<Row[]> {
+  const rows: Row[] = []
+  for (const topic of inspection.topics) {
+    for (const partition of topic.partitions) {
+      const walk = inspection.read(partition)
+      const { counts } = walk
+      for await (const _batch of walk.batches()) {
+        // What cannot be read is told to the findings on the way.
+      }
+      rows.push({
+        stream: topic.streamName,
+        topic: topic.topicName,
+        partition: partition.partitionId,
+        messages: counts.messageCount,
+        first_offset: counts.firstOffset,
+        next_offset: counts.nextOffset,
+        segments: counts.segmentCount,
+        size: bytes(counts.segmentBytes),
+        damaged: counts.damagedBlocks,
+      })
+    }
+  }
+  return rows
+}
+
+function print(inspection: StoreInspection, topics: readonly Row[], form: OutputForm, context: CommandContext): void {
+  const { sizes, findings, findingsLeftOut } = inspection
+  const damageCount = findings.filter(({ level }) => level === 'error').length
+  const overview: Row = {
+    configuration: 'sound',
+    data: inspection.path,
+    store: damageCount === 0 ? 'sound' : `${damageCount} problems`,
+    store_id: inspection.storeId,
+    last_stop: inspection.isCleanStop ? 'clean' : 'not clean: the next start recovers the journal',
+    segments: bytes(sizes.segments),
+    journal: bytes(sizes.journal),
+    metadata: bytes(sizes.metadata),
+    quarantine: bytes(sizes.quarantine),
+  }
+  const rows = findings.map(({ level, path, text }): Row => ({ level, path, finding: text }))
+  if (form === 'json') {
+    const left = findingsLeftOut === 0 ? {} : { findings_left_out: findingsLeftOut }
+    const whole = { ...overview, partitions: nested(topics), findings: nested(rows), ...left }
+    context.print(formatRow({ ...whole, store: damageCount === 0 ? 'sound' : 'damaged' }, 'json'))
+    return
+  }
+  context.print(formatRow(overview, 'table'))
+  if (topics.length > 0) context.print(`\n${formatRows(topics, form)}`)
+  for (const { level, path, text } of findings)
+    context.print(`${level === 'error' ? 'ERROR' : 'warning'}  ${path} ${text}`)
+  if (findingsLeftOut > 0) context.print(`and ${findingsLeftOut} more`)
+  if (damageCount > 0)
+    context.print(
+      '\nWhat is damaged is passed over; all else reads. iggy-edge dump saves it to a file before you change the disk.',
+    )
+}

@@ -1,0 +1,91 @@
+/** Saves what can be read of a store as JSON lines. The store is not changed; what cannot be read is named. */
+
+import { once } from 'node:events'
+import { createWriteStream } from 'node:fs'
+import { resolve } from 'node:path'
+import type { Writable } from 'node:stream'
+import { finished } from 'node:stream/promises'
+import { EdgeError } from '../../errors.ts'
+import { type InspectedTopic, openInspection, type StoreInspection } from '../../log/index.ts'
+import { unpackMessages } from '../../sdk/index.ts'
+import type { CommandContext } from './command.ts'
+import { configurationOf } from './configuration.ts'
+import { usageError, type Values } from './grammar.ts'
+import { formatMessageLine } from './message-line.ts'
+import { identifierOf } from './words.ts'
+
+/** @returns false when something could not be read. @throws {EdgeError} EDGE_STORE_IN_USE, EDGE_IO, usage errors. */
+export async function dumpStore(values: Values, context: CommandContext): Promise<boolean> {
+  const { config } = configurationOf(values, context)
+  using inspection = openInspection({ path: resolve(config.system.path) })
+  const topics = chosenTopics(inspection, values)
+  const target = openTarget(values)
+  let count = 0
+  try {
+    for (const topic of topics) count += await dumpTopic(inspection, topic, values, target)
+    if (target !== process.stdout) {
+      target.end()
+      await finished(target)
+    }
+  } catch (cause) {
+    if (cause instanceof EdgeError) throw cause
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new EdgeError('EDGE_IO', `${values.required('output')} cannot be written: ${reason}`, { cause })
+  }
+  const errors = inspection.findings.filter(({ level }) => level === 'error')
+  for (const { path, text } of errors) context.note(`not saved: ${path} ${text}`)
+  context.note(`${count} messages saved${errors.length === 0 ? '' : `, ${errors.length} places could not be read`}`)
+  return errors.length === 0
+}
+
+function chosenTopics(inspection: StoreInspection, values: Values): readonly InspectedTopic[] {
+  const [stream, topic] = [values.text('stream'), values.text('topic')]
+  const chosen = inspection.topics.filter(
+    (each) => isNamed(stream, each.streamId, each.streamName) && isNamed(topic, each.topicId, each.topicName),
+  )
+  if (chosen.length > 0 || (stream === undefined && topic === undefined)) return chosen
+  const names = inspection.topics.map(({ streamName, topicName }) => `${streamName}/${topicName}`).join(', ')
+  throw usageError(`no such topic in the store; there are: ${names === '' ? 'none' : names}`)
+}
+
+function isNamed(wanted: string | undefined, id: number, name: string): boolean {
+  return wanted === undefined || wanted === name || identifierOf(wanted) === id
+}
+
+function openTarget(values: Values): Writable {
+  const path = values.required('output')
+  if (path === '-') return process.stdout
+  return createWriteStream(path, { flags: values.has('force') ? 'w' : 'wx' })
+}
+
+/** Written as fast as the target takes it: memory holds one block, not the store. */
+async function dumpTopic(
+  inspection: StoreInspection,
+  topic: InspectedTopic,
+  values: Values,
+  target: Writable,
+): Promise<number> {
+  const only = values.has('partition') ? values.integer('partition', 0, { min: 0, max: 2 ** 32 - 1 }) : null
+  // An error of the target ends the wait below too; without a listener it would end the process.
+  const failure = new Promise<never>((_, reject) => target.once('error', reject))
+  failure.catch(() => {})
+  let count = 0
+  for (const partition of topic.partitions) {
+    if (only !== null && partition.partitionId !== only) continue
+    for await (const batch of inspection.read(partition).batches()) {
+      const lines = unpackMessages(batch).map((message) =>
+        formatMessageLine({
+          ...message,
+          stream: topic.streamName,
+          topic: topic.topicName,
+          partition: partition.partitionId,
+        }),
+      )
+      count += lines.length
+      const hasRoom = target.write(lines.map((line) => `${line}\n`).join(''))
+      if (!hasRoom) await Promise.race([once(target, 'drain'), failure])
+      if (target.errored !== null) throw target.errored
+    }
+  }
+  return count
+}

@@ -1,0 +1,49 @@
+/** The service itself, until a signal ends it. */
+import { once } from 'node:events'
+import { resolve } from 'node:path'
+import { systemClock } from '../../clock.ts'
+import { createLogger } from '../../logger.ts'
+import { rootCredentialsFrom } from '../broker/index.ts'
+import { startEdge } from '../edge.ts'
+import { createServiceNotifier } from '../sdnotify.ts'
+import { PRODUCT_VERSION } from '../version.ts'
+import type { CommandContext } from './command.ts'
+import { configurationOf } from './configuration.ts'
+import type { Values } from './grammar.ts'
+import { removeStore } from './remove-store.ts'
+
+/** @throws {EdgeError} what `startEdge` throws. */
+export async function runEdge(values: Values, context: CommandContext): Promise<void> {
+  const { config, ignoredVariables } = configurationOf(values, context)
+  const logger = createLogger(config.logging.level)
+  if (ignoredVariables.length > 0) logger.warn('edge.environment.ignored', { variables: ignoredVariables.join(' ') })
+  if (values.has('fresh')) removeStore(resolve(config.system.path))
+  const { IGGY_ROOT_USERNAME: username, IGGY_ROOT_PASSWORD: password } = context.environment
+  const root = rootCredentialsFrom(
+    { username, password },
+    values.has('dev') || values.has('with-default-root-credentials'),
+  )
+  const notifier = createServiceNotifier()
+  const startedMs = performance.now()
+  await using edge = await startEdge({ config, clock: systemClock, logger, root })
+  if (edge.generatedRootPassword !== null) {
+    context.note(
+      `Generated root user password: ${edge.generatedRootPassword}   (user ${root.username}; shown this once)`,
+    )
+  }
+  logger.info('edge.ready', {
+    version: PRODUCT_VERSION,
+    data: edge.dataPath,
+    ...edge.addresses,
+    certificate_sha256: edge.certificateSha256(),
+    default_durability: config.log.default_durability,
+    start_ms: Math.round(performance.now() - startedMs),
+  })
+  notifier.ready('accepting')
+  const watchdog =
+    notifier.watchdogIntervalMs === null ? null : setInterval(() => notifier.watchdog(), notifier.watchdogIntervalMs)
+  if (!context.signal.aborted) await once(context.signal, 'abort')
+  logger.info('edge.stopping', { reason: String(context.signal.reason) })
+  notifier.stopping()
+  if (watchdog !== null) clearInterval(watchdog)
+}

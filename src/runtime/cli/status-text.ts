@@ -1,0 +1,134 @@
+/** The state of an edge in sentences: what is, what is wrong, and what to do about it. Pure. */
+import type { Overview } from '../observe/overview.ts'
+import { formatBytes, formatRows, formatSpan, formatTime, list, type Row, Shown, textOf, time } from './output.ts'
+
+/** As it comes over the wire: whole numbers are `number` where exact, else `bigint`. */
+type OverTheWire<T> = T extends bigint
+  ? number | bigint
+  : T extends readonly (infer E)[]
+    ? readonly OverTheWire<E>[]
+    : T extends object
+      ? { readonly [K in keyof T]: OverTheWire<T[K]> }
+      : T
+
+export type OverviewView = OverTheWire<Overview>
+export interface HealthView {
+  readonly status: string
+  readonly checks?: OverviewView['health']['checks']
+}
+
+const US_DAY = 86_400_000_000
+
+/** @param overview null when nobody logged in: then only health is known. */
+export function formatStatus(url: string, health: HealthView, overview: OverviewView | null): string {
+  const sections = [
+    `iggy-edge at ${url}: ${health.status}`,
+    checksOf(health),
+    ...(overview === null
+      ? ['More with a user: give --username and --password, or IGGY_USERNAME and IGGY_PASSWORD.']
+      : overviewSections(overview)),
+  ]
+  return sections.filter((section) => section !== '').join('\n\n')
+}
+
+function checksOf({ checks = [] }: HealthView): string {
+  const bad = checks.filter(({ state }) => state !== 'ok' && state !== 'off')
+  return bad
+    .map(({ name, state, cause, action, for_seconds: seconds }) => {
+      const why = cause === '' ? '' : `: ${cause}`
+      return `! ${name} ${state} for ${formatSpan(Number(seconds) * 1_000_000)}${why}\n  -> ${action}`
+    })
+    .map((text) => text.replace(/[^\P{Cc}\n]+/gu, ' '))
+    .join('\n')
+}
+
+function overviewSections(overview: OverviewView): string[] {
+  return [
+    [
+      `Version ${overview.version}, up ${formatSpan(Number(overview.uptime_us))}`,
+      ...overview.listeners.map(({ name, address }) => `  ${name.padEnd(13)} ${address}`),
+    ].join('\n'),
+    diskText(overview.disk, Number(overview.uptime_us)),
+    topicsText(overview),
+    syncText(overview),
+    findingsText(overview),
+  ]
+}
+
+function diskText(disk: OverviewView['disk'], uptimeUs: number): string {
+  const written = Number(disk.written_bytes)
+  const appended = Number(disk.appended_bytes)
+  const lines = [
+    `Disk: ${formatBytes(Number(disk.used_bytes))} used${ofBudget(disk)}, ${formatBytes(Number(disk.free_bytes))} of ${formatBytes(Number(disk.total_bytes))} free`,
+    `Flash: ${formatBytes(written)} written for ${formatBytes(appended)} taken${perDay(written, uptimeUs)}, ${disk.syncs} syncs`,
+  ]
+  const budget = Number(disk.flash_budget_per_day_bytes)
+  if (budget > 0)
+    lines.push(`Flash budget: ${formatBytes(budget)} a day, ${formatBytes(Number(disk.flash_budget_left_bytes))} left`)
+  if (Number(disk.failed_syncs) > 0)
+    lines.push(`! ${disk.failed_syncs} syncs failed\n  -> Look at dmesg; replace the disk when this comes again.`)
+  if (!disk.is_writable)
+    lines.push('! The disk refuses writes\n  -> Free space or replace it. Nothing that was acknowledged is lost.')
+  return lines.join('\n')
+}
+
+const ofBudget = ({ budget_bytes: budget }: OverviewView['disk']): string =>
+  Number(budget) > 0 ? ` of ${formatBytes(Number(budget))} allowed` : ''
+
+/** Below an hour a rate a day says nothing. */
+const perDay = (written: number, uptimeUs: number): string =>
+  uptimeUs < US_DAY / 24 ? '' : ` (${formatBytes(Math.round((written / uptimeUs) * US_DAY))} a day)`
+
+function topicsText({ topics, topics_not_listed: notListed }: OverviewView): string {
+  if (topics.length === 0) return 'Topics: none'
+  const rows = topics.map(
+    (topic): Row => ({
+      stream: topic.stream,
+      topic: topic.topic,
+      promise: topic.promise,
+      partitions: Number(topic.partitions_count),
+      messages: BigInt(topic.messages),
+      size: new Shown(topic.size_bytes, formatBytes(Number(topic.size_bytes))),
+      upstream_lag: topic.sync_lag === null ? null : BigInt(topic.sync_lag),
+      groups: list(topic.groups.map(({ name, lag }) => `${name} (lag ${lag})`)),
+    }),
+  )
+  const holes = topics.flatMap(({ stream, topic, partitions }) =>
+    partitions.flatMap(({ id, holes }) =>
+      holes.map(
+        ({ from, end, reason }) =>
+          `! ${stream}/${topic} partition ${id}: offsets ${from} to ${BigInt(end) - 1n} are not there (${reason})`,
+      ),
+    ),
+  )
+  const more = Number(notListed) === 0 ? [] : [`and ${notListed} more topics`]
+  return [formatRows(rows, 'table'), ...more, ...holes].join('\n')
+}
+
+function syncText({ sync, now_us: nowUs }: OverviewView): string {
+  if (sync.length === 0) return 'Upstreams: none configured'
+  return sync
+    .map((route) => {
+      const head = `Upstream ${route.upstream} (${route.address}), ${route.route}: ${route.state}, ${route.lag_messages} waiting, ${route.confirmed_messages} confirmed`
+      const last = route.last_confirmed_at_us === null ? 'never' : textOf(time(BigInt(route.last_confirmed_at_us)))
+      const next =
+        route.next_try_at_us === null
+          ? ''
+          : `, next try in ${formatSpan(Math.max(0, Number(BigInt(route.next_try_at_us) - BigInt(nowUs))))}`
+      const trouble =
+        route.cause === ''
+          ? ''
+          : `\n! ${route.cause}\n  -> Check address, user and network of the upstream. Data is kept here meanwhile.`
+      return `${head}\n  last confirmed ${last}, failures ${route.failures}${next}${trouble}`
+    })
+    .join('\n')
+}
+
+function findingsText({ findings }: OverviewView): string {
+  if (findings.length === 0) return 'Findings: none'
+  return findings
+    .map(({ at_us: atUs, level, text, action }) => {
+      return `${level === 'error' ? '!' : '-'} ${formatTime(BigInt(atUs))} ${textOf(text)}\n  -> ${action}`
+    })
+    .join('\n')
+}

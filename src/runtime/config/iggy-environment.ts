@@ -1,0 +1,102 @@
+/**
+ * The environment of Apache Iggy's server, for scripts and images that were made for it: `IGGY_` and the path of a key in
+ * its configuration, with `_` for every dot. Pure.
+ *
+ * What means the same here is taken; what Apache's server knows and we do not is named, so that nobody believes in a
+ * setting without effect. What is not recognised at all is named too: it may be a typing error.
+ */
+import type { Setting, SettingsTable } from '../../setting.ts'
+import { parseByteText, parseDurationText } from '../broker/amount-text.ts'
+import { ENVIRONMENT_PREFIX } from './load.ts'
+import { SECTIONS } from './schema.ts'
+import { parseSetting } from './value.ts'
+
+/** Variables of clients, of the root user and of the process: no settings. */
+const OTHER_VARIABLES: ReadonlySet<string> = new Set([
+  'IGGY_URL',
+  'IGGY_USERNAME',
+  'IGGY_PASSWORD',
+  'IGGY_HOME',
+  'IGGY_ROOT_USERNAME',
+  'IGGY_ROOT_PASSWORD',
+  'IGGY_CONFIG_PATH',
+  'IGGY_CONFIG_PROVIDER',
+  'IGGY_ENV_PATH',
+])
+
+/** Their path here, where it is not the same words. */
+const RENAMED: Readonly<Record<string, string>> = {
+  IGGY_SYSTEM_PATH: 'system.path',
+  IGGY_SYSTEM_LOGGING_LEVEL: 'logging.level',
+  IGGY_SYSTEM_SEGMENT_SIZE: 'log.segment_size',
+  IGGY_SYSTEM_MESSAGE_DEDUPLICATION_ENABLED: 'message_deduplication.enabled',
+  IGGY_SYSTEM_MESSAGE_DEDUPLICATION_MAX_ENTRIES: 'message_deduplication.max_entries',
+  IGGY_SYSTEM_MESSAGE_DEDUPLICATION_EXPIRY: 'message_deduplication.expiry',
+  IGGY_TCP_TLS_ENABLED: 'tcp.tls_enabled',
+  IGGY_TCP_TLS_CERT_FILE: 'tcp.tls_cert_file',
+  IGGY_TCP_TLS_KEY_FILE: 'tcp.tls_key_file',
+}
+
+/** Their words for a value that are not ours. */
+const RENAMED_VALUES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'logging.level': { trace: 'debug', off: 'error' },
+}
+
+export interface IggyEnvironment {
+  /** As variables of our own, `EDGE_TCP__ADDRESS`, with values in our words. */
+  readonly variables: Readonly<Record<string, string>>
+  /** Variables that have no effect here. */
+  readonly ignored: readonly string[]
+}
+
+export function readIggyEnvironment(environment: Readonly<Record<string, string | undefined>>): IggyEnvironment {
+  const paths = knownPaths()
+  const variables: Record<string, string> = {}
+  const ignored: string[] = []
+  for (const [variable, text] of Object.entries(environment)) {
+    if (text === undefined || !variable.startsWith('IGGY_') || OTHER_VARIABLES.has(variable)) continue
+    const path = RENAMED[variable] ?? paths.get(variable)
+    // Plain QUIC stays off whatever a script for Apache's server says: this build has no engine for it.
+    const value = path === undefined || path.startsWith('quic.') ? undefined : ourValue(path, text)
+    if (path === undefined || value === undefined) ignored.push(variable)
+    else variables[ourVariable(path)] = value
+  }
+  return { variables, ignored: ignored.sort() }
+}
+
+export const ourVariable = (path: string): string => `${ENVIRONMENT_PREFIX}${path.replaceAll('.', '__').toUpperCase()}`
+
+/** @returns undefined for what we cannot do: it is named like a setting that does not exist, and does not stop the start. */
+function ourValue(path: string, text: string): string | undefined {
+  const setting = settingAt(path)
+  if (setting === undefined) return undefined
+  const value = inOurWords(path, setting, text.trim())
+  return 'value' in parseSetting(setting, value) ? value : undefined
+}
+
+/** Iggy writes durations as "1h 30m" and sizes as "1.5 GB", and has words for none. */
+function inOurWords(path: string, setting: Setting, text: string): string {
+  if (setting.kind === 'duration') {
+    const us = parseDurationText(text)
+    return us === undefined ? text : `${us / 1000n} ms`
+  }
+  if (setting.kind === 'size' || setting.kind === 'auto-size') return parseByteText(text)?.toString() ?? text
+  return RENAMED_VALUES[path]?.[text.toLowerCase()] ?? text
+}
+
+function settingAt(path: string): Setting | undefined {
+  const dot = path.lastIndexOf('.')
+  const sections: Readonly<Record<string, SettingsTable>> = SECTIONS
+  return sections[path.slice(0, dot)]?.[path.slice(dot + 1)]
+}
+
+/** `http.cors.enabled` is `IGGY_HTTP_CORS_ENABLED`: dots and underscores look alike there. */
+function knownPaths(): ReadonlyMap<string, string> {
+  const entries = Object.entries<SettingsTable>(SECTIONS).flatMap(([section, table]) =>
+    Object.keys(table).map((key): [string, string] => {
+      const path = `${section}.${key}`
+      return [`IGGY_${path.replaceAll('.', '_').toUpperCase()}`, path]
+    }),
+  )
+  return new Map(entries)
+}
