@@ -39,7 +39,7 @@ interface VersionNeed {
 
 /** @returns a copy of the shared object that needs glibc 2.34 at most. @throws EDGE_FEATURE_MISSING if that cannot be done. */
 export function lowerGlibc(objectBytes: Uint8Array): Uint8Array {
-  const lowered = objectBytes.slice()
+  const lowered = new Uint8Array(objectBytes)
   const image = new ElfImage(lowered)
   const needs = image.libcNeeds()
   const base = needs[0]

@@ -34,7 +34,7 @@ class StreamTransport implements ByteTransport, QuicStreamEvents {
 
   // ---- for the connection
   write(bytesView: Uint8Array): boolean {
-    return this.#stream.write(bytesView.slice())
+    return this.#stream.write(new Uint8Array(bytesView))
   }
 
   pause(): void {
@@ -60,7 +60,7 @@ class StreamTransport implements ByteTransport, QuicStreamEvents {
   // ---- for the stream
   data(bytesView: Uint8Array): void {
     if (this.#isPaused) {
-      if (this.#waiting.length < MAX_WAITING_CHUNKS) this.#waiting.push(bytesView.slice())
+      if (this.#waiting.length < MAX_WAITING_CHUNKS) this.#waiting.push(new Uint8Array(bytesView))
       else this.#stream.reset(0)
       return
     }

@@ -80,7 +80,7 @@ export class LargeBatches {
 
   /** Copies the batch; the caller has asked `hasRoom`. */
   append(partition: LogPartition, batch: PendingBatch, recordsView: Uint8Array, tag: ProducerTag | undefined): void {
-    this.#queue.push({ partition, batch, recordsBytes: recordsView.slice(), tag })
+    this.#queue.push({ partition, batch, recordsBytes: new Uint8Array(recordsView), tag })
     this.#waitingBytes += recordsView.length
     this.#running ??= this.#run()
   }

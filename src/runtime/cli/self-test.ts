@@ -175,7 +175,7 @@ function echoSession(): QuicSessionEvents {
   return {
     streamOpened: (stream) => ({
       data(bytesView) {
-        stream.write(bytesView.slice())
+        stream.write(new Uint8Array(bytesView))
         stream.grant(bytesView.length)
       },
       ended: () => stream.end(),

@@ -149,7 +149,7 @@ export class DeviceStreams {
   }
 
   #wait(open: OpenStream, bytesView: Uint8Array, where: 'back' | 'front' = 'back'): boolean {
-    const bytes = bytesView.slice()
+    const bytes = new Uint8Array(bytesView)
     if (where === 'front') open.waiting.unshift(bytes)
     else open.waiting.push(bytes)
     this.#waitingBytes += bytes.byteLength

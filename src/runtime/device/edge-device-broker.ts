@@ -248,7 +248,7 @@ function toDownMessage(message: PolledMessage): DownMessage {
     appendTimeUs: message.appendTimeUs,
     key: keyOf(message.userHeadersView),
     // Owned: it waits for the device's window.
-    body: message.payloadView.slice(),
+    body: new Uint8Array(message.payloadView),
   }
 }
 

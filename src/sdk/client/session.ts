@@ -134,7 +134,7 @@ export class Session {
   #decoded(pending: PendingRequest, payloadView: Uint8Array): Completion {
     try {
       // Polled batches are copied by their decoder; everything else may alias the chunk.
-      const payload = pending.code === CODE.pollMessages ? payloadView : payloadView.slice()
+      const payload = pending.code === CODE.pollMessages ? payloadView : new Uint8Array(payloadView)
       const body = decodeResponse(this.dialect, pending.code, payload)
       if (pending.code === CODE.loginRegister) this.#registered(body as ResponseBody<typeof CODE.loginRegister>)
       return { id: pending.id, code: pending.code, body }
