@@ -3,7 +3,7 @@
  * full journal files in the background. Names and settings of topics are the catalog's.
  */
 import type { Clock } from '../clock.ts'
-import { EdgeError } from '../errors.ts'
+import { EdgeError, toEdgeError } from '../errors.ts'
 import { MAX_PAYLOAD_BYTES, MAX_USER_HEADERS_BYTES, type RecordBatch } from '../sdk/wire/batch.ts'
 import type {
   LogStats,
@@ -89,6 +89,8 @@ const BUFFERS_PER_FILE = 4
 const MAX_BUFFER_SIZE = 2 * 1024 * 1024
 /** How long an open waits for unproven groups to be written again; then it goes on, with appends refused. */
 const AGAIN_WAIT_MS = 10_000
+/** How long a stop waits for the last batches; who still waits then is told. */
+const CLOSE_WAIT_MS = 5000
 /** The largest message that a protocol lets in, with its headers and the record's own numbers. */
 const MAX_BATCH_SIZE = MAX_PAYLOAD_BYTES + MAX_USER_HEADERS_BYTES + 64
 
@@ -251,11 +253,16 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     await this.maintenance.start()
     if (this.#isAfterCleanStop) return this.#startSession()
     if (!this.journal.hasUnsynced) return
+    await this.#within(AGAIN_WAIT_MS, this.journal.flush())
+  }
+
+  /** Waits for `task`, not for ever: a full disk may keep it waiting. Its failure was reported where it happened. */
+  async #within(milliseconds: number, task: Promise<void>): Promise<void> {
     let cancel = (): void => {}
     const tooLong = new Promise<void>((resolve) => {
-      cancel = this.#options.scheduler.after(AGAIN_WAIT_MS, resolve)
+      cancel = this.#options.scheduler.after(milliseconds, resolve)
     })
-    await Promise.race([this.journal.flush().catch(() => {}), tooLong])
+    await Promise.race([task.catch(() => {}), tooLong])
     cancel()
   }
 
@@ -320,8 +327,16 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
-    await this.#large.settled()
+    // Repacking goes on meanwhile: it may be what the last batches wait for.
+    await this.#within(CLOSE_WAIT_MS, this.flush())
     await this.maintenance.close()
+    try {
+      this.#checkpoint([...this.partitions.values()])
+    } catch (error) {
+      const { code, message } = toEdgeError(error)
+      const text = `the checkpoint at the end could not be written, the next start reads more: ${message}`
+      this.#options.report({ event: 'log.checkpoint.failed', level: 'warn', text, fields: { error_code: code } })
+    }
     // A duty to jump that nothing has taken up yet must survive: an unclean stop repeats it, a clean one would forget it.
     const isOwing = [...this.partitions.values()].some((partition) => partition.watermark.isOwing)
     await this.journal.close(!isOwing)
@@ -384,10 +399,10 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   }
 
   checkAppend(partition: LogPartition, batch: RecordBatch): void {
+    if (this.#isClosed) throw new EdgeError('EDGE_SHUTTING_DOWN', 'the log is closing')
     const size = batch.recordsView.length
     const isLater = this.isLarge(size) || this.#large.holds(partition)
     if (isLater ? this.#large.hasRoom(size) && this.journal.refusal === undefined : this.hasRoom(size)) return
-    if (this.#isClosed) throw new EdgeError('EDGE_SHUTTING_DOWN', 'the log is closing')
     if (this.journal.refusal !== undefined) throw this.journal.refusal
     if (size > MAX_BATCH_SIZE) {
       const text = `a batch of ${size} bytes is above the limit of ${MAX_BATCH_SIZE}`

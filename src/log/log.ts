@@ -12,6 +12,7 @@ import { Findings } from './findings.ts'
 import type { OpenLogOptions } from './index.ts'
 import type { FileLock, FileSystem } from './io/file-system.ts'
 import { isFlashDevice } from './io/flash-device.ts'
+import { checkJournalVersions } from './io/journal-recovery.ts'
 import { createNodeFileSystem, machineBootId } from './io/node-file-system.ts'
 import { type Names, openNames } from './names.ts'
 import { RetentionLoop } from './retention-loop.ts'
@@ -28,6 +29,7 @@ export async function openLogStore(options: OpenLogOptions): Promise<Log> {
   const findings = new Findings(options.clock, options.logger)
   let names: Names | undefined
   try {
+    checkJournalVersions(fileSystem)
     names = await openNames({
       fileSystem,
       metadataPath: options.metadataPath ?? join(options.path, METADATA_FILE),

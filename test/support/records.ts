@@ -6,15 +6,18 @@ const NUMBER_SIZE = 8
 /** @param payloadSize at least 8; what is more is filled up. */
 export function recordsOf(numbers: readonly number[], payloadSize = NUMBER_SIZE): Uint8Array {
   const size = Math.max(NUMBER_SIZE, payloadSize)
-  const bytes: number[] = []
-  for (const number of numbers) {
-    putVarint(bytes, size * 4)
-    bytes.push(0)
-    const payload = new Uint8Array(size).fill(number % 251)
-    new DataView(payload.buffer).setFloat64(0, number, true)
-    bytes.push(...payload)
+  const head: number[] = []
+  putVarint(head, size * 4)
+  head.push(0)
+  const bytes = new Uint8Array(numbers.length * (head.length + size))
+  const view = new DataView(bytes.buffer)
+  for (const [index, number] of numbers.entries()) {
+    const at = index * (head.length + size)
+    bytes.set(head, at)
+    bytes.fill(number % 251, at + head.length, at + head.length + size)
+    view.setFloat64(at + head.length, number, true)
   }
-  return Uint8Array.from(bytes)
+  return bytes
 }
 
 /** The numbers of a batch's records, from `skip` on, `take` of them. */

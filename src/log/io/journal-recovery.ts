@@ -20,6 +20,7 @@ import {
   GROUP_ALIGNMENT,
   GROUP_HEADER_SIZE,
   type GroupHeader,
+  JOURNAL_HEADER_SIZE,
   JOURNAL_VERSION,
   seedOf,
 } from '../core/journal-format.ts'
@@ -78,6 +79,8 @@ interface Setting {
   readonly rules?: ScanRules
 }
 
+const FILE_NAME = /^\d{1,3}$/
+
 /** @throws EDGE_STORE_NEWER before anything is written. */
 export function readJournal(setting: Setting): FoundJournal {
   const files: JournalFile[] = []
@@ -85,7 +88,7 @@ export function readJournal(setting: Setting): FoundJournal {
   const strangers: string[] = []
   let newest: { generation: number; storeIdBytes?: Uint8Array; keyFloor?: number } = { generation: 0 }
   for (const { name } of setting.fileSystem.list('journal')) {
-    if (!/^\d{1,3}$/.test(name)) {
+    if (!FILE_NAME.test(name)) {
       strangers.push(name)
       continue
     }
@@ -104,6 +107,19 @@ export function readJournal(setting: Setting): FoundJournal {
   const { storeIdBytes: storeId, keyFloor: nextKey = 0 } = newest
   const witness = storeId === undefined ? undefined : { storeId, nextKey }
   return { files, scan: scanJournal(found, setting.rules), strangers, witness }
+}
+
+/** The first look: nothing is opened for good, nothing is touched. @throws EDGE_STORE_NEWER. */
+export function checkJournalVersions(fileSystem: FileSystem): void {
+  for (const { name } of fileSystem.list('journal')) {
+    if (!FILE_NAME.test(name)) continue
+    const handle = fileSystem.open(journalPath(Number(name)), 'existing')
+    const bytes = new Uint8Array(JOURNAL_HEADER_SIZE)
+    handle.read(bytes, 0)
+    handle.close()
+    const header = decodeJournalHeader(areaOf(bytes))
+    if (header !== undefined && header.version > JOURNAL_VERSION) throw newerStore(`journal/${name}`, header.version)
+  }
 }
 
 export function newerStore(path: string, version: number): EdgeError {

@@ -240,12 +240,16 @@ export class Journal {
     this.#leaveIfFull(active)
   }
 
-  /** Syncs everything, then marks the end as clean unless `isClean` is false; takes no more appends. */
+  /**
+   * Marks the end as clean, unless something is not synced or `isClean` is false; takes no more appends. The caller has
+   * flushed. Who still waits is told: such a batch may come back at the next open, as after a lost reply.
+   */
   async close(isClean: boolean): Promise<void> {
     if (this.#isClosed) return
     try {
-      await this.flush()
-      if (isClean && this.#refusal === undefined) await this.#writeMark(GROUP_FLAG.isCleanStop)
+      if (this.hasUnsynced)
+        this.#settleAll(new EdgeError('EDGE_SHUTTING_DOWN', 'the log was closed before it could sync'))
+      else if (isClean && this.#refusal === undefined) await this.#writeMark(GROUP_FLAG.isCleanStop)
     } catch (error) {
       // What could not be synced was not promised; the next open recovers it as after a crash.
       this.#options.events.failed(toEdgeError(error), undefined)
@@ -511,13 +515,19 @@ export class Journal {
       cause,
       details: { cause: cause.code, ...cause.details },
     })
-    for (const { batches } of [...this.#again, this.#open]) for (const batch of batches) batch.settle(this.#refusal)
-    const waiters = this.#flushWaiters
-    this.#flushWaiters = []
-    for (const waiter of waiters) waiter.reject(this.#refusal)
+    this.#settleAll(this.#refusal)
     if (!isNew) return
     this.#wakeRoomWaiters()
     this.#retryLater()
+  }
+
+  #settleAll(error: EdgeError): void {
+    const unsynced = this.#unsynced.map((group) => group.builder)
+    for (const { batches } of [...unsynced, ...this.#again, this.#open])
+      for (const batch of batches) batch.settle(error)
+    const waiters = this.#flushWaiters
+    this.#flushWaiters = []
+    for (const waiter of waiters) waiter.reject(error)
   }
 
   #retryLater(): void {

@@ -90,10 +90,40 @@ export function recoverSegments(options: SegmentRecoveryOptions): RecoveredSegme
   found.sort((a, b) => compare(a.baseOffset, b.baseOffset) || a.runNumber - b.runNumber)
   const journalFirst = options.isJournalIgnored ? undefined : options.journalFirst
   const isRepeated = ({ baseOffset }: Found): boolean => journalFirst !== undefined && baseOffset >= journalFirst
-  const kept = found.filter((each) => !isRepeated(each))
+  const kept = withoutTwins(
+    found.filter((each) => !isRepeated(each)),
+    options,
+    damagedPaths,
+  )
   const repeatedPaths = found.filter(isRepeated).map(({ path }) => path)
   const { segments, isEndUncertain } = openFromBehind(kept, { ...options, journalFirst }, damagedPaths)
   return { segments, externals, orphanPaths, damagedPaths, repeatedPaths, isEndUncertain, highestRun }
+}
+
+/** Of files that begin at the same offset the last one with blocks counts: the others belong to runs that were given up. */
+function withoutTwins(found: readonly Found[], options: SegmentRecoveryOptions, damagedPaths: string[]): Found[] {
+  const kept: Found[] = []
+  for (const file of found) {
+    const twin = kept.at(-1)
+    if (twin?.baseOffset !== file.baseOffset) {
+      kept.push(file)
+      continue
+    }
+    const loser = hasBlocks(file, options) ? twin : file
+    if (loser === twin) kept.splice(-1, 1, file)
+    damagedPaths.push(loser.path)
+  }
+  return kept
+}
+
+function hasBlocks(found: Found, options: SegmentRecoveryOptions): boolean {
+  const handle = options.fileSystem.open(found.path, 'existing')
+  try {
+    const header = readSegmentHeader(handle, found.path, options.key)
+    return header !== undefined && blocksOf(handle, header.seed, handle.size()).next().done === false
+  } finally {
+    handle.close()
+  }
 }
 
 /** One block, under the name it had before or after it was taken among the segments. */

@@ -1,0 +1,296 @@
+/** The whole log on real files: what is acked is there after a reopen, damage costs what it hits, strangers stop nothing. */
+import assert from 'node:assert/strict'
+import * as fs from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { systemClock } from '../../../src/clock.ts'
+import { EdgeError } from '../../../src/errors.ts'
+import type { Durability, Log, LogSettings, Partition } from '../../../src/log/index.ts'
+import { LOG_SETTINGS, openLog } from '../../../src/log/index.ts'
+import { silentLogger } from '../../../src/logger.ts'
+import { defaultsOf } from '../../../src/setting.ts'
+import { idsOf, recordsOf } from '../../support/records.ts'
+import { topicOptions } from '../../support/topic-options.ts'
+
+const SMALL: LogSettings = { ...defaultsOf(LOG_SETTINGS), journal_file_size: 256 * 1024, segment_size: 4096 }
+
+function folder(context: TestContext): string {
+  const path = fs.mkdtempSync(join(tmpdir(), 'iggy-edge-log-'))
+  context.after(() => fs.rmSync(path, { recursive: true, force: true }))
+  return join(path, 'data')
+}
+
+const open = (path: string, settings: LogSettings = SMALL): Promise<Log> =>
+  openLog({ path, clock: systemClock, logger: silentLogger, settings })
+
+async function createPartition(log: Log, durability: Durability = 'durable'): Promise<Partition> {
+  const stream = log.catalog.stream('plant') ?? (await log.catalog.createStream('plant'))
+  const topic = await log.catalog.createTopic(stream.id, {
+    name: durability,
+    partitionCount: 1,
+    options: topicOptions(durability),
+  })
+  return partitionOf(topic.partitions)
+}
+
+function partitionOf(partitions: readonly Partition[] | undefined): Partition {
+  const [partition] = partitions ?? []
+  assert.ok(partition)
+  return partition
+}
+
+const reopened = (log: Log, name: Durability = 'durable'): Partition =>
+  partitionOf(log.catalog.topic(0, name)?.partitions)
+
+/** Resolves when all batches are acked. */
+async function append(log: Log, partition: Partition, batches: readonly Uint8Array[], count = 1): Promise<void> {
+  await Promise.all(
+    batches.map(async (recordsView) => {
+      while (!log.hasRoom(recordsView.length)) await new Promise<void>((resolve) => log.onceRoom(resolve))
+      await new Promise<void>((resolve, reject) => {
+        const receipt = { settled: (error: EdgeError | null) => (error === null ? resolve() : reject(error)) }
+        partition.append({ count, baseOriginUs: 1n, recordsView }, receipt)
+      })
+    }),
+  )
+}
+
+async function readAll(partition: Partition, from = 0n): Promise<number[]> {
+  const numbers: number[] = []
+  for (let next = from; next < partition.visibleEnd; ) {
+    const result = await partition.read({ fromOffset: next, maxCount: 500, maxBytes: 1 << 20 })
+    for (const batch of result.batches) numbers.push(...idsOf(batch))
+    assert.ok(result.nextOffset > next, 'a read makes progress')
+    next = result.nextOffset
+  }
+  return numbers
+}
+
+const range = (from: number, end: number): number[] => Array.from({ length: end - from }, (_, index) => from + index)
+const batchesOf = (from: number, end: number, payloadSize = 100): Uint8Array[] =>
+  range(from, end).map((number) => recordsOf([number], payloadSize))
+
+/** Waits until `isTrue`, at most for some seconds. */
+async function until(isTrue: () => boolean): Promise<void> {
+  const end = performance.now() + 10_000
+  while (!isTrue()) {
+    assert.ok(performance.now() < end, 'waited too long')
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+for (const durability of ['durable', 'buffered'] as const) {
+  test(`what a ${durability} topic acked is read after a clean reopen, at the same offsets`, async (context) => {
+    const path = folder(context)
+    const first = await open(path)
+    const partition = await createPartition(first, durability)
+    await append(first, partition, batchesOf(0, 50))
+    assert.deepEqual(await readAll(partition), range(0, 50))
+    await first.close()
+    const second = await open(path)
+    const again = reopened(second, durability)
+    assert.deepEqual(await readAll(again), range(0, 50))
+    assert.deepEqual([again.nextOffset, again.messageCount], [50n, 50])
+    await append(second, again, batchesOf(50, 60))
+    assert.deepEqual(await readAll(again, 45n), range(45, 60))
+    await second.close()
+  })
+}
+
+test('full journal files become compressed segments, and reads cross over without a gap', async (context) => {
+  const path = folder(context)
+  const log = await open(path)
+  const partition = await createPartition(log)
+  await append(log, partition, batchesOf(0, 6000))
+  await until(() => partition.segmentCount > 1 && log.stats().journalUsedBytes < 512 * 1024)
+  assert.deepEqual(await readAll(partition), range(0, 6000))
+  assert.deepEqual(await readAll(partition, 2999n), range(2999, 6000))
+  assert.ok(partition.sizeBytes < 6000 * 100, `${partition.sizeBytes} bytes`)
+  const middle = await partition.read({ fromOffset: 1234n, maxCount: 1, maxBytes: 1 })
+  const time = middle.batches[0]?.appendTimeUs ?? 0n
+  const found = await partition.offsetAt(time)
+  const atFound = await partition.read({ fromOffset: found, maxCount: 1, maxBytes: 1 })
+  assert.equal(atFound.batches[0]?.appendTimeUs, time)
+  assert.ok(found <= 1234n)
+  await log.close()
+  const second = await open(path)
+  assert.deepEqual(await readAll(reopened(second)), range(0, 6000))
+  assert.deepEqual(second.findings(), [])
+  await second.close()
+})
+
+test('a message larger than the journal takes keeps its place among others', async (context) => {
+  const path = folder(context)
+  const log = await open(path)
+  const partition = await createPartition(log)
+  const batches = [...batchesOf(0, 3), recordsOf([3], 3_000_000), ...batchesOf(4, 8)]
+  await append(log, partition, batches)
+  assert.deepEqual(await readAll(partition), range(0, 8))
+  await log.close()
+  const second = await open(path)
+  const again = reopened(second)
+  assert.deepEqual(await readAll(again), range(0, 8))
+  await append(second, again, batchesOf(8, 5000))
+  await until(() => again.segmentCount > 2)
+  assert.deepEqual(await readAll(again), range(0, 5000))
+  await second.close()
+})
+
+test('a purge keeps the numbering, also across a reopen', async (context) => {
+  const path = folder(context)
+  const log = await open(path)
+  const partition = await createPartition(log)
+  await append(log, partition, batchesOf(0, 20))
+  await partition.purge()
+  assert.deepEqual([partition.logStartOffset, partition.nextOffset, partition.messageCount], [20n, 20n, 0])
+  await log.close()
+  const second = await open(path)
+  const again = reopened(second)
+  assert.deepEqual([again.logStartOffset, again.nextOffset], [20n, 20n])
+  await append(second, again, batchesOf(20, 22))
+  assert.deepEqual(await readAll(again, 0n), [20, 21])
+  await second.close()
+})
+
+test('one flipped bit in a segment costs its block, is told with its range, and all else reads', async (context) => {
+  const path = folder(context)
+  const log = await open(path)
+  const partition = await createPartition(log)
+  await append(log, partition, batchesOf(0, 6000))
+  await until(() => partition.segmentCount > 1)
+  await log.close()
+  const directory = join(path, 'streams/0/topics/0', String(partition.key))
+  const [segment = ''] = fs.readdirSync(directory).sort()
+  const bytes = fs.readFileSync(join(directory, segment))
+  bytes[200] = (bytes[200] ?? 0) ^ 16
+  fs.writeFileSync(join(directory, segment), bytes)
+  const second = await open(path)
+  const again = reopened(second)
+  const numbers = await readAll(again)
+  const [hole] = again.holes
+  assert.ok(hole)
+  assert.equal(hole.reason, 'damage')
+  const expected = range(0, 6000).filter((number) => BigInt(number) < hole.from || BigInt(number) >= hole.end)
+  assert.deepEqual(numbers, expected)
+  assert.ok(numbers.length > 4000)
+  assert.equal(second.findings().at(-1)?.event, 'log.hole.found')
+  await second.close()
+})
+
+test('empty, garbage and unknown files stop nothing and are set aside', async (context) => {
+  const path = folder(context)
+  const log = await open(path)
+  const partition = await createPartition(log)
+  await append(log, partition, batchesOf(0, 3000))
+  await until(() => partition.segmentCount > 0)
+  await log.close()
+  const directory = join(path, 'streams/0/topics/0', String(partition.key))
+  fs.writeFileSync(join(directory, 'notes.txt'), 'not a segment')
+  fs.writeFileSync(join(directory, '00000000000000000000.77.seg'), '')
+  fs.writeFileSync(join(path, 'journal', '9'), '')
+  fs.writeFileSync(join(path, 'journal', 'readme'), 'hello')
+  fs.writeFileSync(join(path, 'stray'), fs.readFileSync(process.execPath).subarray(0, 65_536))
+  const second = await open(path)
+  const again = reopened(second)
+  assert.equal(again.nextOffset, 3000n)
+  assert.deepEqual(await readAll(again), range(0, 3000))
+  await append(second, again, batchesOf(3000, 3010))
+  assert.ok(fs.readdirSync(join(path, 'quarantine')).length >= 2)
+  await second.close()
+})
+
+test('zero-filled journal files cost only what was not in segments, and no number is given twice', async (context) => {
+  const path = folder(context)
+  const log = await open(path)
+  const partition = await createPartition(log)
+  await append(log, partition, batchesOf(0, 10))
+  await log.close()
+  for (const name of fs.readdirSync(join(path, 'journal'))) {
+    fs.writeFileSync(join(path, 'journal', name), new Uint8Array(SMALL.journal_file_size))
+  }
+  const second = await open(path)
+  const again = reopened(second)
+  // What was acked is gone, and its numbers with it: they are not given to other messages.
+  assert.equal(again.nextOffset, 10n)
+  await append(second, again, batchesOf(10, 12))
+  assert.deepEqual(await readAll(again), [10, 11])
+  await second.close()
+})
+
+test('a journal of a newer format is refused before anything is touched', async (context) => {
+  const path = folder(context)
+  const log = await open(path)
+  await log.close()
+  const file = join(path, 'journal', '0')
+  const bytes = fs.readFileSync(file)
+  bytes.writeUInt16LE(2, 4)
+  const { crc32 } = await import('node:zlib')
+  bytes.writeUInt32LE(crc32(bytes.subarray(0, 60)), 60)
+  fs.writeFileSync(file, bytes)
+  const before = fingerprint(path)
+  await assert.rejects(open(path), (error) => error instanceof EdgeError && error.code === 'EDGE_STORE_NEWER')
+  assert.deepEqual(fingerprint(path), before)
+})
+
+test('a data folder is opened once', async (context) => {
+  const path = folder(context)
+  const log = await open(path)
+  await assert.rejects(open(path), (error) => error instanceof EdgeError && error.code === 'EDGE_STORE_IN_USE')
+  await log.close()
+  await (await open(path)).close()
+})
+
+test('a lock left by a process that is gone does not keep the log closed', async (context) => {
+  const path = folder(context)
+  await (await open(path)).close()
+  fs.writeFileSync(join(path, 'lock'), '999999 12345')
+  await (await open(path)).close()
+})
+
+test('sequence numbers of producers survive a clean stop with the messages that carried them', async (context) => {
+  const path = folder(context)
+  const log = await open(path)
+  const partition = await createPartition(log)
+  const device = log.producers.numberOf('pump-7')
+  const settled = Promise.withResolvers<void>()
+  const tag = { device, epoch: 3, lane: 0, firstSequence: 11, sequenceCount: 1 }
+  partition.append(
+    { count: 1, baseOriginUs: 1n, recordsView: recordsOf([1]) },
+    { settled: () => settled.resolve() },
+    tag,
+  )
+  assert.equal(log.producers.have(device, 3, 0), undefined)
+  await settled.promise
+  assert.equal(log.producers.have(device, 3, 0), 11)
+  const disposed = Promise.withResolvers<void>()
+  log.producers.record({ ...tag, firstSequence: 12, sequenceCount: 5 }, { settled: () => disposed.resolve() })
+  await disposed.promise
+  await log.close()
+  const second = await open(path)
+  assert.equal(second.producers.numberOf('pump-7'), device)
+  assert.deepEqual(second.producers.lanes(device, 3), [{ lane: 0, have: 16 }])
+  assert.deepEqual(await readAll(reopened(second)), [1])
+  await second.close()
+})
+
+test('idle, the log holds no more than its buffers', async (context) => {
+  const path = folder(context)
+  const log = await open(path)
+  const partition = await createPartition(log)
+  for (let round = 0; round < 5; round++) await append(log, partition, batchesOf(round * 1000, round * 1000 + 1000))
+  const { journalUsedBytes, journalFileCount } = log.stats()
+  assert.ok(journalUsedBytes <= journalFileCount * SMALL.journal_file_size)
+  assert.ok(journalFileCount <= SMALL.journal_files)
+  await log.close()
+})
+
+/** Names, sizes and contents below a folder; SQLite's and the lock's own files aside. */
+function fingerprint(path: string): string[] {
+  return fs
+    .readdirSync(path, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && !/sqlite|lock/.test(entry.name))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort()
+    .map((file) => `${file} ${fs.readFileSync(file).toString('base64').length} ${fs.statSync(file).mtimeMs}`)
+}
