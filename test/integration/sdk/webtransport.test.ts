@@ -1,0 +1,32 @@
+/** Iggy's binary protocol over WebTransport: the same client, another carrier. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { startQuicEdge } from '../../../src/quic-edge/index.ts'
+import { serveIggySessions } from '../../../src/runtime/iggy-sessions.ts'
+import { connect } from '../../../src/sdk/index.ts'
+import { startProtocolServer } from '../../support/protocol-server.ts'
+
+test('a client on iggy+wt finds the generation, logs in, sends and polls', async (context) => {
+  const directory = mkdtempSync(join(tmpdir(), 'iggy-wt-'))
+  context.after(() => rmSync(directory, { recursive: true }))
+  const server = await startProtocolServer()
+  context.after(() => server[Symbol.asyncDispose]())
+  const edge = await startQuicEdge(
+    { host: '127.0.0.1', port: 0, certificate: { type: 'self-signed', directory }, hasTcpFallback: true },
+    { paths: { '/iggy': serveIggySessions(server.server) } },
+  )
+  context.after(() => edge.close())
+  const hash = edge.certificate.sha256
+  const client = await connect(`iggy+wt://iggy:iggy@127.0.0.1:${edge.port}?certificate_hash=${hash}`)
+  context.after(() => client.close())
+  assert.equal(client.dialect, 'vsr')
+  await client.streams.create('site')
+  await client.topics.create('site', 'temp')
+  const payload = new Uint8Array(300_000).fill(7)
+  await client.messages.send('site', 'temp', { kind: 'balanced' }, [{ payload }])
+  const { messages } = await client.messages.poll('site', 'temp', { partitionId: 0, strategy: { kind: 'first' } })
+  assert.deepEqual(messages[0]?.payload, payload)
+})
