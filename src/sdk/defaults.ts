@@ -41,6 +41,8 @@ export const SDK_DEFAULTS = {
   deviceResendReadings: 1024,
   deviceResendBytes: 64 * 1024,
   deviceMaxFrameBytes: 1024,
+  /** Silence of the edge while an ack, a pong or the welcome is due: then the session is given up and a new one dialed. */
+  deviceAnswerTimeoutMs: 8000,
   deviceReconnectMinMs: 1000,
   deviceReconnectMaxMs: 60_000,
   stableAfterMs: 60_000,

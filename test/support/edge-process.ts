@@ -57,6 +57,10 @@ export async function startEdgeProcess(options: EdgeProcessOptions): Promise<Edg
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { ...process.env, ...LOOPBACK_ENVIRONMENT, ...options.environment },
   })
+  // A test that dies must not leave its edge behind.
+  const killAtExit = () => child.kill('SIGKILL')
+  process.once('exit', killAtExit)
+  child.once('exit', () => process.off('exit', killAtExit))
   const output = readLines(child)
   const waitFor = (event: string, timeoutMs = READY_TIMEOUT_MS) => output.waitFor(event, timeoutMs)
   const ready = await waitFor('edge.ready')

@@ -5,7 +5,9 @@
  * overtakes a held reading; unacknowledged bytes and readings stay within the window that the edge announced. Pure. @see
  * docs/protocol/edge.md.
  */
+
 import { EdgeError } from '../../errors.ts'
+import { SDK_DEFAULTS } from '../defaults.ts'
 import {
   ALARM_WINDOW,
   type Auth,
@@ -96,6 +98,8 @@ export class DeviceCore {
   readonly #pings = new Map<number, number>()
   #lastSentUs = 0
   #lastReceivedUs = 0
+  /** When the oldest frame was sent after which nothing has come; 0 for none. */
+  #askedUs = 0
 
   constructor(options: DeviceCoreOptions) {
     this.#options = options
@@ -204,6 +208,7 @@ export class DeviceCore {
     this.#limits = DEFAULT_LIMITS
     this.#windows = windowsOf(DEFAULT_LIMITS)
     this.#lastReceivedUs = nowUs
+    this.#askedUs = 0
     this.#pings.clear()
     this.#control.length = 0
     this.#control.push(encodeFrame(this.#hello(uptimeMs)))
@@ -232,6 +237,7 @@ export class DeviceCore {
     if (control !== undefined) this.#control.shift()
     this.#flightBytes += bytes.length
     this.#lastSentUs = nowUs
+    if (this.#askedUs === 0) this.#askedUs = nowUs
     return bytes
   }
 
@@ -240,6 +246,8 @@ export class DeviceCore {
     if (!this.#isOpen) return true
     const { pingIntervalMs, idleTimeoutMs } = this.#limits
     if (nowUs - this.#lastReceivedUs > idleTimeoutMs * MS_US) return false
+    // An edge that was restarted answers nothing on the old session, and QUIC alone notices after 30 s.
+    if (this.#isAnswerDue() && nowUs - this.#askedUs > SDK_DEFAULTS.deviceAnswerTimeoutMs * MS_US) return false
     if (!this.#isWelcome || nowUs - Math.min(this.#lastSentUs, this.#lastReceivedUs) < pingIntervalMs * MS_US)
       return true
     if (this.#pings.size === 0) {
@@ -250,8 +258,14 @@ export class DeviceCore {
     return true
   }
 
+  #isAnswerDue(): boolean {
+    if (this.#askedUs === 0) return false
+    return !this.#isWelcome || this.#pings.size > 0 || this.#lanes.some(({ unackedReadings }) => unackedReadings > 0)
+  }
+
   received(frame: Frame | IgnorableFrame, nowUs: number): DeviceEvent[] {
     this.#lastReceivedUs = nowUs
+    this.#askedUs = 0
     switch (frame.type) {
       case 'welcome':
         return this.#welcome(frame)
