@@ -193,7 +193,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       events: {
         fileSealed: () => this.maintenance.kick(),
         settled: () => this.#notifyMoved(),
-        synced: () => this.#clearFailureMark(),
+        startRecorded: () => this.#clearFailureMark(),
         failed: (error, file) => this.#appendFailed(error, file),
         writableAgain: () => this.#writableAgain(),
       },

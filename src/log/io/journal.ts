@@ -66,8 +66,8 @@ export interface JournalEvents {
   fileSealed(): void
   /** After acks and watermarks of a write or sync: wake who waits for messages. */
   settled(): void
-  /** A sync has succeeded. */
-  synced(): void
+  /** A group that names this machine start is synced. */
+  startRecorded(): void
   /** The disk refused; `isWritable` tells whether the log goes on. */
   failed(error: EdgeError, file: JournalFile | undefined): void
   writableAgain(): void
@@ -420,7 +420,6 @@ export class Journal {
       return
     }
     this.counters.syncCount++
-    this.#options.events.synced()
     this.#failuresInRow = 0
     this.#commit.syncEnded(this.#nowUs())
     const groups = this.#unsynced.splice(0, covered)
@@ -445,6 +444,8 @@ export class Journal {
       batch.settle(null)
     }
     this.#syncedCount += builder.batches.length
+    // What is written again keeps the number of the start that gave its offsets.
+    if (builder.boot === this.#options.start.boot) this.#options.events.startRecorded()
   }
 
   /** A duty to sync first may have ended with this sync: later batches that are only written need wait no longer. */
