@@ -155,8 +155,9 @@ export interface Partition {
 
   /**
    * Reads whole stored batches from `fromOffset` on, up to `visibleEnd` (or `durableEnd`): at least one record when there
-   * is one, at most `maxCount` records or about `maxBytes` bytes. Hot batches come synchronously, cold ones as a promise.
-   * The views in the result are valid until the next call of the log, so use them up before the next `await`.
+   * is one, at most `maxCount` records or about `maxBytes` bytes. Hot batches come synchronously, cold ones as a promise
+   * unless they are in memory. The views in a result that comes at once are valid until the next call of the log, so use
+   * them up before the next `await`; those of a promise stay as they are.
    */
   read(request: ReadRequest): ReadResult | Promise<ReadResult>
   /** @returns the first offset whose append time is at or after `timeUs`, or `visibleEnd` when there is none. */

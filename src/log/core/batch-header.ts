@@ -105,6 +105,21 @@ export function decodeBatchHeader(area: ByteArea, at: number, end: number): Batc
   }
 }
 
+/**
+ * Bytes of the batch at `at`, without reading the rest of its header: to hop from batch to batch.
+ *
+ * @returns undefined when it does not lie whole in the area.
+ */
+export function batchSizeAt({ bytes, view }: ByteArea, at: number): number | undefined {
+  if (bytes.length - at < BATCH_HEADER_SIZE) return undefined
+  const bodySize = view.getUint32(at + 8, true)
+  return bodySize > bytes.length - at - BATCH_HEADER_SIZE ? undefined : batchSize(bodySize)
+}
+
+/** Offset after the last record of the batch at `at`; exact below 2^53. */
+export const batchEndAt = ({ view }: ByteArea, at: number): number =>
+  getSafeU64(view, at + 16) + view.getUint32(at + 12, true)
+
 /** Takes the CRCs out of a batch that goes into a segment block, and its place in a group with them. */
 export function stripBatchHeader(area: ByteArea, at: number): void {
   area.view.setUint32(at, 0, true)

@@ -19,6 +19,8 @@ export interface BlockCodec {
 }
 
 const LEVEL = 1
+/** Of Node's zlib. */
+const MIN_CHUNK = 64
 
 export const zstdCodec: BlockCodec = {
   encode: (rawBytes) =>
@@ -34,7 +36,8 @@ export const zstdCodec: BlockCodec = {
   decode: ({ codec, bytes }, rawSize) => {
     if (codec === BLOCK_CODEC.plain) return Promise.resolve(bytes)
     return new Promise((resolve, reject) => {
-      zstdDecompress(bytes, { maxOutputLength: rawSize }, (error, raw) =>
+      // One output buffer that takes all, with a byte to spare so that no second one is begun.
+      zstdDecompress(bytes, { maxOutputLength: rawSize, chunkSize: Math.max(MIN_CHUNK, rawSize + 1) }, (error, raw) =>
         error === null ? resolve(raw) : reject(error),
       )
     })

@@ -10,7 +10,8 @@ import {
   BATCH_HEADER_SIZE,
   BATCH_KIND,
   type BatchHeader,
-  batchSize,
+  batchEndAt,
+  batchSizeAt,
   decodeBatchHeader,
 } from '../core/batch-header.ts'
 import { areaOf } from '../core/byte-area.ts'
@@ -39,6 +40,16 @@ export interface ReadBounds {
   readonly end: bigint
   readonly maxCount: number
   readonly maxBytes: number
+}
+
+/** Where a block lies and which offsets it holds. */
+interface BlockPlace {
+  readonly segment: Segment
+  readonly entry: IndexEntry
+  /** The block behind it in the same segment. */
+  readonly nextEntry: IndexEntry | undefined
+  /** Exclusive. */
+  readonly end: bigint
 }
 
 export class PartitionReader {
@@ -127,8 +138,12 @@ export class PartitionReader {
 
   // ---- cold -------------------------------------------------------------------------------------------------------
 
-  async #readCold(partition: ReadablePartition, bounds: ReadBounds): Promise<ReadResult> {
-    const taken = new Taken(partition.idSeed, bounds)
+  /** At once as far as blocks are decoded already, else later. Either way decoded blocks stay as they are. */
+  #readCold(
+    partition: ReadablePartition,
+    bounds: ReadBounds,
+    taken = new Taken(partition.idSeed, bounds),
+  ): ReadResult | Promise<ReadResult> {
     while (!taken.isFull && taken.next < partition.segmentEnd && taken.next < bounds.end) {
       const place = this.#locate(partition, taken.next)
       if (place === undefined) {
@@ -136,27 +151,40 @@ export class PartitionReader {
         break
       }
       if (place.entry.baseOffset > taken.next && !taken.skipTo(place.entry.baseOffset)) break
-      try {
-        const raw = await this.#segments.readBlock(place.segment, place.entry.position)
-        if (!takeBlock(raw, taken)) break
-        if (!taken.isFull && taken.next < place.end && !taken.skipTo(place.end)) break
-      } catch (error) {
-        // Retention may have dropped the segment meanwhile: not damage, the reader goes on behind it.
-        if (partition.segments.includes(place.segment)) {
-          const cause = error instanceof EdgeError ? error.message : String(error)
-          partition.damaged(taken.next, place.end, cause)
-        }
-        if (!taken.skipTo(place.end)) break
+      const raw = this.#blockAt(partition, place, taken.next)
+      // Who reads from block to block goes on: the next one is decoded meanwhile.
+      if (place.entry.baseOffset >= bounds.from) this.#readAhead(place)
+      if (raw instanceof Promise) {
+        return raw.then((decoded) =>
+          takePlace(decoded, place, taken) ? this.#readCold(partition, bounds, taken) : taken.result(),
+        )
       }
+      if (!takePlace(raw, place, taken)) break
     }
     return taken.result()
   }
 
-  /** The block that holds `offset`, or the next one above it. */
-  #locate(
+  /** @returns undefined when the block cannot be read, which is told. */
+  #blockAt(
     partition: ReadablePartition,
-    offset: bigint,
-  ): { segment: Segment; entry: IndexEntry; end: bigint } | undefined {
+    place: BlockPlace,
+    from: bigint,
+  ): Uint8Array | undefined | Promise<Uint8Array | undefined> {
+    const failed = (error: unknown): undefined => {
+      // Retention may have dropped the segment meanwhile: not damage, the reader goes on behind it.
+      if (!partition.segments.includes(place.segment)) return undefined
+      partition.damaged(from, place.end, error instanceof EdgeError ? error.message : String(error))
+    }
+    const raw = this.#segments.readBlock(place.segment, place.entry.position)
+    return raw instanceof Promise ? raw.catch(failed) : raw
+  }
+
+  #readAhead({ segment, nextEntry }: BlockPlace): void {
+    if (nextEntry !== undefined) this.#segments.readAhead(segment, nextEntry.position)
+  }
+
+  /** The block that holds `offset`, or the next one above it. */
+  #locate(partition: ReadablePartition, offset: bigint): BlockPlace | undefined {
     const { segments } = partition
     let at = Math.max(0, countUpTo(segments, offset) - 1)
     for (; at < segments.length; at++) {
@@ -166,11 +194,20 @@ export class PartitionReader {
       const found = Math.max(0, countUpTo(entries, offset) - 1)
       for (let k = found; k < entries.length; k++) {
         const entry = entries[k]
-        const end = entries[k + 1]?.baseOffset ?? segment.endOffset
-        if (entry !== undefined && end > offset) return { segment, entry, end }
+        const nextEntry = entries[k + 1]
+        const end = nextEntry?.baseOffset ?? segment.endOffset
+        if (entry !== undefined && end > offset) return { segment, entry, nextEntry, end }
       }
     }
     return undefined
+  }
+
+  async #rawOrNothing(segment: Segment, entry: IndexEntry): Promise<Uint8Array> {
+    try {
+      return await this.#segments.readBlock(segment, entry.position)
+    } catch {
+      return new Uint8Array(0)
+    }
   }
 
   #indexOf(partition: ReadablePartition, segment: Segment): readonly IndexEntry[] {
@@ -192,7 +229,7 @@ export class PartitionReader {
       const before = entries.findLastIndex((entry) => entry.firstTimeUs < timeUs)
       const entry = entries[before]
       if (entry === undefined) continue
-      const raw = await this.#segments.readBlock(segment, entry.position).catch(() => new Uint8Array(0))
+      const raw = await this.#rawOrNothing(segment, entry)
       const within = [...batchesOf(raw)].find(({ header }) => header.appendTimeUs >= timeUs)
       const next = entries[before + 1]?.baseOffset ?? partition.segments[at + 1]?.baseOffset
       const found = within?.header.baseOffset ?? next ?? this.#offsetInJournal(partition.index, timeUs, end)
@@ -227,23 +264,34 @@ function lastWanted(index: JournalIndex, first: number, taken: Taken, bounds: Re
   return last
 }
 
+/** Takes what is wanted of a block; one that could not be read is passed over. @returns false when no more is wanted. */
+function takePlace(raw: Uint8Array | undefined, place: BlockPlace, taken: Taken): boolean {
+  if (raw !== undefined && !takeBlock(raw, taken)) return false
+  return taken.isFull || taken.next >= place.end || taken.skipTo(place.end)
+}
+
 /** @returns false when no more is wanted. */
 function takeBlock(raw: Uint8Array, taken: Taken): boolean {
-  for (const batch of batchesOf(raw)) if (!taken.add(batch)) return false
+  for (const batch of batchesOf(raw, taken.next)) if (!taken.add(batch)) return false
   return true
 }
 
-/** Batches of a decoded block, which its CRC has vouched for. */
-export function* batchesOf(raw: Uint8Array): Generator<ReadBatch> {
+/** Batches of a decoded block, which its CRC has vouched for; those that end at or below `from` are left out. */
+export function* batchesOf(raw: Uint8Array, from = 0n): Generator<ReadBatch> {
   const area = areaOf(raw)
+  const wanted = Number(from)
   let at = 0
   while (at < raw.length) {
-    const header: BatchHeader | undefined = decodeBatchHeader(area, at, raw.length)
-    if (header === undefined) return
-    const bodyAt = at + BATCH_HEADER_SIZE
-    const recordsView = raw.subarray(recordsStart(area, header, bodyAt), bodyAt + header.bodySize)
-    yield { header, recordsView }
-    at += batchSize(header.bodySize)
+    const size = batchSizeAt(area, at)
+    if (size === undefined) return
+    if (batchEndAt(area, at) > wanted) {
+      const header: BatchHeader | undefined = decodeBatchHeader(area, at, raw.length)
+      if (header === undefined) return
+      const bodyAt = at + BATCH_HEADER_SIZE
+      const recordsView = raw.subarray(recordsStart(area, header, bodyAt), bodyAt + header.bodySize)
+      yield { header, recordsView }
+    }
+    at += size
   }
 }
 

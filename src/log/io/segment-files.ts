@@ -19,6 +19,7 @@ import {
   SEGMENT_TRAILER_SIZE,
   type SegmentTrailer,
 } from '../core/segment-format.ts'
+import { BlockCache } from './block-cache.ts'
 import type { BlockCodec } from './block-codec.ts'
 import type { FileSystem, LogFile } from './file-system.ts'
 import type { Segment } from './segment.ts'
@@ -31,6 +32,8 @@ export interface SegmentFilesOptions {
   readonly maxDecodedBlocks: number
 }
 
+/** Blocks that are decoded at the same time before anybody asked for them: as many as the pool has threads. */
+const MAX_READ_AHEAD = 2
 /** Bytes looked through at once for the next intact header behind a damaged one. */
 const SEARCH_SIZE = 64 * 1024
 
@@ -38,10 +41,13 @@ export class SegmentFiles {
   readonly #options: SegmentFilesOptions
   /** In order of use, the oldest first: a map keeps the order of insertion. */
   readonly #open = new Map<string, LogFile>()
-  readonly #decoded = new Map<string, Uint8Array>()
+  readonly #decoded: BlockCache
+  /** Blocks on their way into memory: who wants the same one waits for it. */
+  #reading: { readonly segment: Segment; readonly position: number; readonly raw: Promise<Uint8Array> }[] = []
 
   constructor(options: SegmentFilesOptions) {
     this.#options = options
+    this.#decoded = new BlockCache(options.maxDecodedBlocks)
   }
 
   get openCount(): number {
@@ -64,7 +70,7 @@ export class SegmentFiles {
   forget(path: string): void {
     this.#open.get(path)?.close()
     this.#open.delete(path)
-    for (const key of this.#decoded.keys()) if (key.startsWith(`${path}:`)) this.#decoded.delete(key)
+    this.#decoded.forget(path)
   }
 
   close(): void {
@@ -73,35 +79,43 @@ export class SegmentFiles {
     this.#decoded.clear()
   }
 
-  /** A decoded block that is in memory already. */
-  decodedBlock(segment: Segment, position: number): Uint8Array | undefined {
-    const key = `${segment.path}:${position}`
-    const raw = this.#decoded.get(key)
-    if (raw === undefined) return undefined
-    this.#decoded.delete(key)
-    this.#decoded.set(key, raw)
-    return raw
+  /**
+   * @returns the raw batches of a block, at once when it is decoded already. They stay as they are.
+   * @throws EDGE_BATCH_CORRUPT, EDGE_IO, also as a rejection.
+   */
+  readBlock(segment: Segment, position: number): Uint8Array | Promise<Uint8Array> {
+    const decoded = this.#decoded.find(segment, position)
+    if (decoded !== undefined) return decoded
+    const running = this.#reading.find((block) => block.position === position && block.segment === segment)
+    if (running !== undefined) return running.raw
+    const block = { segment, position, raw: this.#decode(segment, position) }
+    this.#reading.push(block)
+    const ended = (): void => {
+      this.#reading = this.#reading.filter((each) => each !== block)
+    }
+    block.raw.then(ended, ended)
+    return block.raw
   }
 
-  /** @returns the raw batches of a block. @throws EDGE_BATCH_CORRUPT, EDGE_IO. */
-  async readBlock(segment: Segment, position: number): Promise<Uint8Array> {
-    const cached = this.decodedBlock(segment, position)
-    if (cached !== undefined) return cached
-    const { path } = segment
-    const handle = this.file(path)
+  /** Begins to decode what a reader that goes on will want next. */
+  readAhead(segment: Segment, position: number): void {
+    if (this.#reading.length >= MAX_READ_AHEAD) return
+    const block = this.readBlock(segment, position)
+    // Whoever comes for it is told what is wrong with it.
+    if (block instanceof Promise) block.catch(() => undefined)
+  }
+
+  async #decode(segment: Segment, position: number): Promise<Uint8Array> {
+    const handle = this.file(segment.path)
     const block = readBlockHeader(handle, segment.seed, position, segment.sizeBytes)
     if (block === undefined) throw corrupt(segment, position)
     const bytes = new Uint8Array(block.storedSize)
     const size = await handle.readLater(bytes, position + BLOCK_HEADER_SIZE)
-    const { checksum, codec, maxDecodedBlocks } = this.#options
+    const { checksum, codec } = this.#options
     if (size !== bytes.length || checksum(bytes, 0, size, 0) !== block.bodyCrc) throw corrupt(segment, position)
     const raw = await codec.decode({ codec: block.codec, bytes }, block.rawSize)
     if (raw.length !== block.rawSize) throw corrupt(segment, position)
-    this.#decoded.set(`${path}:${position}`, raw)
-    for (const oldest of this.#decoded.keys()) {
-      if (this.#decoded.size <= maxDecodedBlocks) break
-      this.#decoded.delete(oldest)
-    }
+    this.#decoded.add(segment, position, raw)
     return raw
   }
 

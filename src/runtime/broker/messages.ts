@@ -45,7 +45,7 @@ export function createMessages(context: BrokerContext): Messages {
       if (request.count === 0 || partition.visibleEnd === partition.logStartOffset) return nothingFor(partition)
       const point = startingPoint(target, request)
       return point instanceof Promise
-        ? point.then((offset) => detached(pollFrom(target, request, { kind: 'offset', offset })))
+        ? point.then((offset) => lasting(pollFrom(target, request, { kind: 'offset', offset })))
         : pollFrom(target, request, point)
     },
 
@@ -126,8 +126,9 @@ export function createMessages(context: BrokerContext): Messages {
     const fromOffset = startOffset(point, partition, maxCount)
     if (fromOffset >= partition.visibleEnd) return nothingFor(partition)
     const read = partition.read({ fromOffset, maxCount, maxBytes: settings.broker.max_poll_size })
+    // What a read promised stays as it is.
     return read instanceof Promise
-      ? read.then((result) => detached(finish(target, request, result)))
+      ? read.then((result) => finish(target, request, result))
       : finish(target, request, read)
   }
 
@@ -172,8 +173,8 @@ export function createMessages(context: BrokerContext): Messages {
   }
 }
 
-/** Views do not outlive the turn, a promise does: what goes through one owns its bytes. */
-function detached(result: PollResult | Promise<PollResult>): PollResult | Promise<PollResult> {
+/** Views of what was read at once do not outlive the turn, a promise does: what goes through one owns its bytes. */
+function lasting(result: PollResult | Promise<PollResult>): PollResult | Promise<PollResult> {
   return result instanceof Promise ? result : owning(result)
 }
 

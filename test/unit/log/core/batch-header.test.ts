@@ -4,7 +4,9 @@ import {
   BATCH_FLAG,
   BATCH_HEADER_SIZE,
   BATCH_KIND,
+  batchEndAt,
   batchSize,
+  batchSizeAt,
   decodeBatchHeader,
   decodeExternal,
   decodeTag,
@@ -28,6 +30,16 @@ const FIELDS = {
   kind: BATCH_KIND.data,
   flags: BATCH_FLAG.isBuffered | BATCH_FLAG.isClockTrusted,
 }
+
+test('size and end of a batch are told without the rest of its header, unless it is cut', () => {
+  const area = createArea(batchSize(FIELDS.bodySize))
+  encodeBatchHeader(area, 0, FIELDS)
+  assert.equal(batchSizeAt(area, 0), area.bytes.length)
+  assert.equal(batchEndAt(area, 0), 0x0102030407)
+  const cut = { ...area, bytes: area.bytes.subarray(0, BATCH_HEADER_SIZE + FIELDS.bodySize - 1) }
+  assert.equal(batchSizeAt(cut, 0), undefined)
+  assert.equal(batchSizeAt({ ...area, bytes: area.bytes.subarray(0, BATCH_HEADER_SIZE - 1) }, 0), undefined)
+})
 
 test('a batch header has the documented bytes', () => {
   const area = createArea(BATCH_HEADER_SIZE)

@@ -1,0 +1,88 @@
+/** Reads of what was repacked: in small steps through the segments, whole and unchanged. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { systemClock } from '../../../src/clock.ts'
+import { LOG_SETTINGS, type Log, openLog, type Partition, type ReadResult } from '../../../src/log/index.ts'
+import { silentLogger } from '../../../src/logger.ts'
+import { decodeRecords, encodeRecords } from '../../../src/sdk/wire/messages.ts'
+import { defaultsOf } from '../../../src/setting.ts'
+import { eventually } from '../../support/eventually.ts'
+import { topicOptions } from '../../support/topic-options.ts'
+
+const KIB = 1024
+const RECORDS = 4000
+const RECORDS_PER_BATCH = 10
+/** All records in blocks of 64 KiB. */
+const BLOCKS = Math.ceil((RECORDS * 220) / (64 * KIB))
+
+async function packedLog(path: string): Promise<Log> {
+  const settings = { ...defaultsOf(LOG_SETTINGS), journal_file_size: 256 * KIB, flash_budget_per_day: 0 }
+  const log = await openLog({ path, clock: systemClock, logger: silentLogger, settings })
+  const { id } = await log.catalog.createStream('s')
+  await log.catalog.createTopic(id, { name: 't', partitionCount: 1, options: topicOptions('buffered') })
+  const partition = partitionOf(log)
+  for (let first = 0; first < RECORDS; first += RECORDS_PER_BATCH) {
+    const batch = encodeRecords(Array.from({ length: RECORDS_PER_BATCH }, (_, i) => messageAt(first + i)))
+    while (!log.hasRoom(batch.recordsView.length)) await new Promise<void>((resolve) => log.onceRoom(resolve))
+    await new Promise<void>((resolve, reject) => {
+      partition.append(batch, { settled: (error) => (error === null ? resolve() : reject(error)) })
+    })
+  }
+  await eventually(() => partition.segmentCount > 0, 'a journal file is repacked', 5000)
+  return log
+}
+
+function partitionOf(log: Log): Partition {
+  const [partition] = log.catalog.topic(0, 't')?.partitions ?? []
+  assert.ok(partition)
+  return partition
+}
+
+const messageAt = (index: number) => ({ originUs: BigInt(index), payload: Buffer.from(`${index} `.padEnd(200, 'x')) })
+
+function indexesOf({ batches }: ReadResult): number[] {
+  return batches.flatMap((batch) =>
+    decodeRecords(batch).map(({ payloadView }) => Number.parseInt(Buffer.from(payloadView).toString(), 10)),
+  )
+}
+
+test('a reader in small steps gets every record once, and waits once a block at most', async (context) => {
+  const path = mkdtempSync(join(tmpdir(), 'edge-cold-'))
+  context.after(() => rmSync(path, { recursive: true, force: true }))
+  await using log = await packedLog(join(path, 'data'))
+  const partition = partitionOf(log)
+  const found: number[] = []
+  let laterCount = 0
+  for (let fromOffset = 0n; fromOffset < partition.visibleEnd; ) {
+    const read = partition.read({ fromOffset, maxCount: 37, maxBytes: 64 * KIB })
+    if (read instanceof Promise) laterCount++
+    const result = await read
+    found.push(...indexesOf(result))
+    fromOffset = result.nextOffset
+  }
+  assert.deepEqual(
+    found,
+    Array.from({ length: RECORDS }, (_, index) => index),
+  )
+  assert.ok(laterCount > 0 && laterCount <= BLOCKS, `${laterCount} reads had to wait`)
+})
+
+test('what a read promised stays as it is, whatever is read after it', async (context) => {
+  const path = mkdtempSync(join(tmpdir(), 'edge-cold-'))
+  context.after(() => rmSync(path, { recursive: true, force: true }))
+  await using log = await packedLog(join(path, 'data'))
+  const partition = partitionOf(log)
+  const promised = partition.read({ fromOffset: 0n, maxCount: 500, maxBytes: 256 * KIB })
+  assert.ok(promised instanceof Promise)
+  const first = await promised
+  for (let fromOffset = 0n; fromOffset < partition.visibleEnd; ) {
+    fromOffset = (await partition.read({ fromOffset, maxCount: 1000, maxBytes: 256 * KIB })).nextOffset
+  }
+  assert.deepEqual(
+    indexesOf(first),
+    Array.from({ length: 500 }, (_, index) => index),
+  )
+})
