@@ -176,17 +176,20 @@ export function formatConfig(config: Config): string {
   for (const [section, table] of Object.entries<SettingsTable>(SECTIONS)) {
     lines.push(`[${section}]`)
     const values = config[section as keyof Config] as unknown as Values
-    for (const [key, setting] of Object.entries(table))
-      lines.push(`${key} = ${setting.isSecret ? '"…"' : formatSetting(setting, values[key])}`)
+    for (const [key, setting] of Object.entries(table)) lines.push(`${key} = ${shown(setting, values[key])}`)
     lines.push('')
   }
   for (const [path, table] of Object.entries<SettingsTable>(LISTS)) {
     for (const row of config[path as keyof Config] as unknown as readonly Values[]) {
       lines.push(`[[${path}]]`)
-      for (const [key, setting] of Object.entries(table))
-        lines.push(`${key} = ${setting.isSecret ? '"…"' : formatSetting(setting, row[key])}`)
+      for (const [key, setting] of Object.entries(table)) lines.push(`${key} = ${shown(setting, row[key])}`)
       lines.push('')
     }
   }
   return lines.join('\n')
+}
+
+/** A secret is not shown, but that there is none may be. */
+function shown(setting: Setting, value: unknown): string {
+  return setting.isSecret && value !== '' ? '"…"' : formatSetting(setting, value)
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type CommandSpec, parseCommandLine, type Values } from '../../../../src/runtime/cli/grammar.ts'
+import { EdgeError } from '../../../../src/errors.ts'
+import { type CommandSpec, isUsageError, parseCommandLine, type Values } from '../../../../src/runtime/cli/grammar.ts'
 
 const stream = { name: 'stream', summary: '', isPositional: true, isRequired: true }
 const COMMANDS: readonly CommandSpec[] = [
@@ -31,6 +32,18 @@ const COMMANDS: readonly CommandSpec[] = [
     ],
   },
 ]
+const SHARED: CommandSpec = {
+  path: ['offset', 'get'],
+  aliases: [['o', 'g']],
+  summary: 'Show an offset.',
+  arguments: [
+    { name: 'consumer', summary: '', isPositional: true, isRequired: true },
+    stream,
+    { name: 'partition', aliases: ['p'], summary: '', isPositional: true, isRequired: true },
+    { name: 'consumer-group', summary: '', insteadOf: 'consumer' },
+  ],
+  common: [{ name: 'password', aliases: ['p'], summary: '' }],
+}
 const COMMON = [
   { name: 'username', aliases: ['u'], summary: '' },
   { name: 'quiet', aliases: ['q'], isFlag: true, summary: '' },
@@ -81,6 +94,34 @@ describe('command line grammar', () => {
   ] as const) {
     it(`explains: ${line}`, () => assert.throws(() => parse(line), text))
   }
+
+  it('gives an option before the command its shared meaning, and behind it that of the command', () => {
+    const parsed = parseCommandLine(['-p', 'secret', 'o', 'g', 'c', 's', '-p', '3'], [SHARED], [])
+    assert.ok('values' in parsed)
+    assert.equal(parsed.values.text('password'), 'secret')
+    assert.equal(parsed.values.text('partition'), '3')
+  })
+
+  it('takes no value of an option for a command word', () => {
+    const parsed = parseCommandLine(['--password', 'offset', 'offset', 'get', 'c', 's', '0'], [SHARED], [])
+    assert.ok('values' in parsed)
+    assert.equal(parsed.values.text('password'), 'offset')
+  })
+
+  it('no longer waits for what another option stands in for', () => {
+    const parsed = parseCommandLine(['offset', 'get', '--consumer-group', 'g', 's', '0'], [SHARED], [])
+    assert.ok('values' in parsed)
+    assert.equal(parsed.values.text('consumer'), undefined)
+    assert.equal(parsed.values.text('stream'), 's')
+    assert.equal(parsed.values.text('partition'), '0')
+  })
+
+  it('tells wrong words from a wrong configuration', () => {
+    assert.throws(
+      () => parseCommandLine(['offset', 'get'], [SHARED], []),
+      (error: unknown) => error instanceof EdgeError && isUsageError(error),
+    )
+  })
 
   it('shows what there is when the words choose nothing, and says so', () => {
     const parsed = parseCommandLine(['topic', 'paint'], COMMANDS, COMMON)

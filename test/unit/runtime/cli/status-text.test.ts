@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { formatStatus, type OverviewView } from '../../../../src/runtime/cli/status-text.ts'
+
+const NOW_US = 1_700_000_000_000_000
+const DISK = {
+  is_writable: true,
+  used_bytes: 1024,
+  budget_bytes: 4096,
+  free_bytes: 2048,
+  total_bytes: 8192,
+  written_bytes: 3_600_000,
+  appended_bytes: 1000,
+  syncs: 5,
+  failed_syncs: 0,
+  last_sync_us: 0,
+  flash_budget_per_day_bytes: 0,
+  flash_budget_left_bytes: 0,
+}
+const OVERVIEW: OverviewView = {
+  now_us: NOW_US,
+  version: '1.2.3',
+  uptime_us: 7_200_000_000,
+  health: { status: 'ready', checks: [] },
+  listeners: [{ name: 'tcp', address: '127.0.0.1:8090' }],
+  totals: { streams: 1, topics: 1, appended_messages: 1, appended_bytes: 1, dropped_messages: 0 },
+  topics: [],
+  topics_not_listed: 0,
+  sync: [],
+  disk: DISK,
+  findings: [],
+}
+
+test('a healthy edge is said in a few lines', () => {
+  const text = formatStatus('http://edge', { status: 'ready' }, OVERVIEW)
+  assert.match(text, /^iggy-edge at http:\/\/edge: ready\n\nVersion 1\.2\.3, up 2 h\n {2}tcp {11}127\.0\.0\.1:8090/)
+  assert.match(text, /1\.0 KiB used of 4\.0 KiB allowed/)
+  assert.match(text, /written for 1000 B taken \(41\.2 MiB a day\)/)
+  assert.match(text, /Upstreams: none configured/)
+  assert.ok(!text.includes('!'))
+})
+
+test('everything that is wrong comes with what to do', () => {
+  const check = {
+    name: 'listener tcp',
+    state: 'stalled',
+    cause: '1 waiting',
+    action: 'Restart it.',
+    for_seconds: 90,
+  } as const
+  const text = formatStatus(
+    'http://edge',
+    { status: 'not-ready', checks: [check] },
+    {
+      ...OVERVIEW,
+      disk: { ...DISK, is_writable: false, failed_syncs: 2 },
+      findings: [
+        {
+          at_us: NOW_US,
+          level: 'error',
+          event: 'log.hole',
+          text: 'offsets 3 to 4\nare lost',
+          action: 'Check the disk.',
+        },
+      ],
+      sync: [
+        {
+          route: 'sensors/*',
+          upstream: 'central',
+          address: 'iggy+tcp://central:8090',
+          state: 'waiting',
+          cause: 'connection refused',
+          lag_messages: 12,
+          confirmed_messages: 3,
+          failures: 4,
+          next_try_at_us: NOW_US + 5_000_000,
+          last_confirmed_at_us: null,
+        },
+      ],
+    },
+  )
+  assert.match(text, /! listener tcp stalled for 1 m 30 s: 1 waiting\n {2}-> Restart it\./)
+  assert.match(text, /! 2 syncs failed\n {2}-> Look at dmesg/)
+  assert.match(text, /! The disk refuses writes\n {2}-> /)
+  assert.match(
+    text,
+    /Upstream central .* waiting, 12 waiting, 3 confirmed\n {2}last confirmed never, failures 4, next try in 5 s/,
+  )
+  assert.match(text, /! connection refused\n {2}-> /)
+  assert.match(text, /! 2023-11-14T22:13:20\.000Z offsets 3 to 4 are lost\n {2}-> Check the disk\./)
+})
+
+test('without a user there is health alone, and how to see more', () => {
+  assert.match(formatStatus('http://edge', { status: 'ready' }, null), /ready\n\nMore with a user: give --username/)
+})

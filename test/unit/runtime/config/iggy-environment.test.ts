@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { readIggyEnvironment } from '../../../../src/runtime/config/iggy-environment.ts'
+import { loadConfig } from '../../../../src/runtime/config/load.ts'
+
+describe("the environment of Apache's server", () => {
+  it('sets what exists here, in our words', () => {
+    const { variables, ignored } = readIggyEnvironment({
+      IGGY_SYSTEM_PATH: '/data',
+      IGGY_TCP_ADDRESS: '127.0.0.1:1',
+      IGGY_HTTP_CORS_ENABLED: 'false',
+      IGGY_HTTP_MAX_REQUEST_SIZE: '1.5 MB',
+      IGGY_HEARTBEAT_INTERVAL: '1m 30s',
+      IGGY_SYSTEM_LOGGING_LEVEL: 'trace',
+      IGGY_TCP_TLS_CERT_FILE: '/etc/cert.pem',
+    })
+    assert.deepEqual(ignored, [])
+    const config = loadConfig({ file: null, environment: variables })
+    assert.equal(config.system.path, '/data')
+    assert.equal(config.tcp.address, '127.0.0.1:1')
+    assert.equal(config['http.cors'].enabled, false)
+    assert.equal(config.http.max_request_size, 1_500_000)
+    assert.equal(config.heartbeat.interval, 90_000)
+    assert.equal(config.logging.level, 'debug')
+    assert.equal(config.tcp.tls_cert_file, '/etc/cert.pem')
+  })
+
+  it('names what has no effect, and what does not fit, and starts all the same', () => {
+    const { variables, ignored } = readIggyEnvironment({
+      IGGY_SYSTEM_MEMORY_POOL_SIZE: '4 GiB',
+      IGGY_QUIC_ENABLED: 'true',
+      IGGY_HEARTBEAT_INTERVAL: '5 ms',
+      IGGY_TCP_ADRESS: '127.0.0.1:1',
+    })
+    assert.deepEqual(variables, {})
+    assert.deepEqual(ignored, [
+      'IGGY_HEARTBEAT_INTERVAL',
+      'IGGY_QUIC_ENABLED',
+      'IGGY_SYSTEM_MEMORY_POOL_SIZE',
+      'IGGY_TCP_ADRESS',
+    ])
+  })
+
+  it('leaves variables of clients, of the root user and of others alone', () => {
+    const { variables, ignored } = readIggyEnvironment({
+      IGGY_URL: 'x',
+      IGGY_USERNAME: 'x',
+      IGGY_ROOT_USERNAME: 'x',
+      IGGY_ROOT_PASSWORD: 'x',
+      IGGY_CONFIG_PATH: 'x',
+      PATH: 'x',
+      IGGY_TCP_ENABLED: undefined,
+    })
+    assert.deepEqual([variables, ignored], [{}, []])
+  })
+})
