@@ -2,9 +2,8 @@
  * The engine: partitions over one journal and their segments. Opens and recovers them, takes appends, serves reads, repacks
  * full journal files in the background. Names and settings of topics are the catalog's.
  */
-import type { Clock } from '../clock.ts'
-import { EdgeError, toEdgeError } from '../errors.ts'
-import { MAX_PAYLOAD_BYTES, MAX_USER_HEADERS_BYTES, type RecordBatch } from '../sdk/wire/batch.ts'
+import { type EdgeError, toEdgeError } from '../errors.ts'
+import type { RecordBatch } from '../sdk/wire/batch.ts'
 import type {
   LogStats,
   Partition,
@@ -15,74 +14,36 @@ import type {
   Receipt,
   TopicOptions,
 } from './api.ts'
-import { MAX_TAG_SIZE } from './core/batch-header.ts'
+import { AppendPath, MAX_BATCH_SIZE } from './append-path.ts'
 import { bootNumber, hashBootId, isSameBoot } from './core/boot.ts'
 import { alignUp } from './core/byte-area.ts'
 import { FlashBudget } from './core/flash-budget.ts'
-import { FIRST_GROUP_AT, PAGE_SIZE } from './core/journal-format.ts'
-import type { ScanRules } from './core/journal-scan.ts'
+import { PAGE_SIZE } from './core/journal-format.ts'
 import { later } from './core/offset.ts'
 import type { PendingBatch } from './core/pending-batch.ts'
 import type { RollLimits } from './core/repack-plan.ts'
 import { JUMP } from './core/watermark.ts'
-import { type BlockCodec, zstdCodec } from './io/block-codec.ts'
+import { DiskTrouble } from './disk-trouble.ts'
+import type { EngineOptions } from './engine-options.ts'
+import { zstdCodec } from './io/block-codec.ts'
 import { bodyChecksum } from './io/checksum.ts'
-import { clearFailureMark, isFailureMarked, markFailure } from './io/failure-mark.ts'
 import type { FileSystem } from './io/file-system.ts'
-import { Journal, type JournalRules } from './io/journal.ts'
-import type { JournalFile } from './io/journal-file.ts'
+import { Journal } from './io/journal.ts'
 import { JournalFiles } from './io/journal-files.ts'
 import { JournalReader } from './io/journal-reader.ts'
 import { type FoundJournal, readJournal } from './io/journal-recovery.ts'
 import { LargeBatches } from './io/large-batches.ts'
 import { PartitionReader } from './io/partition-reader.ts'
-import { Repacker, type RepackRules } from './io/repacker.ts'
+import { Repacker } from './io/repacker.ts'
 import { SegmentFiles } from './io/segment-files.ts'
+import { lastGroup, setFileStates } from './journal-start.ts'
 import { Maintenance } from './maintenance.ts'
 import { LogPartition, type PartitionServices } from './partition.ts'
-import type {
-  AppendGate,
-  DescriptorStore,
-  HintStore,
-  PartitionHost,
-  PartitionSpec,
-  ProducerStore,
-  ReportFinding,
-  SealedSegment,
-  SegmentHost,
-} from './ports.ts'
+import type { AppendGate, PartitionHost, PartitionSpec, SealedSegment, SegmentHost } from './ports.ts'
 import { Producers } from './producers.ts'
-import { type Recovered, type RecoveryRules, recoverPartitions } from './recovery.ts'
-import type { Scheduler } from './scheduler.ts'
-import type { LogSettings } from './settings.ts'
-
-/** Rules that a test leaves out, to see that the simulation notices. */
-export interface EngineRules extends ScanRules, JournalRules, RepackRules, RecoveryRules {
-  readonly isHoldIgnored?: boolean
-  readonly isPrepareOrderIgnored?: boolean
-  readonly isUnlinkedBeforeFloor?: boolean
-}
-
-export interface EngineOptions {
-  readonly fileSystem: FileSystem
-  readonly clock: Clock
-  readonly scheduler: Scheduler
-  readonly report: ReportFinding
-  readonly settings: LogSettings
-  /** 0 is off; what `auto` means was decided before. */
-  readonly flashBudgetPerDayBytes: number
-  readonly storeIdBytes: Uint8Array
-  readonly bootId: string
-  readonly descriptors: DescriptorStore
-  readonly hints: HintStore
-  readonly producerStore: ProducerStore
-  readonly randomU64: () => bigint
-  readonly isClockTrusted?: () => boolean
-  readonly codec?: BlockCodec
-  /** Where hot batches are read to; at least the largest batch. */
-  readonly readBuffer?: Uint8Array
-  readonly rules?: EngineRules
-}
+import { recoverPartitions } from './recovery.ts'
+import { clearLeftovers, reportUnknownKeys } from './recovery-report.ts'
+import { SegmentRemoval } from './segment-removal.ts'
 
 /** Buffers take turns and may both be written again as one group: four of them fit a file. */
 const BUFFERS_PER_FILE = 4
@@ -91,9 +52,6 @@ const MAX_BUFFER_SIZE = 2 * 1024 * 1024
 const AGAIN_WAIT_MS = 10_000
 /** How long a stop waits for the last batches; who still waits then is told. */
 const CLOSE_WAIT_MS = 5000
-/** The largest message that a protocol lets in, with its headers and the record's own numbers. */
-const MAX_BATCH_SIZE = MAX_PAYLOAD_BYTES + MAX_USER_HEADERS_BYTES + 64
-
 /** What a name of the journal's files says before anything else is opened: for a store whose descriptor is lost. */
 export function journalWitness(fileSystem: FileSystem): { storeId: Uint8Array; nextKey: number } | undefined {
   const found = readJournal({ fileSystem, storeIdBytes: undefined, checksum: bodyChecksum })
@@ -122,6 +80,10 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   readonly budget: FlashBudget
   readonly maintenance: Maintenance
   readonly #large: LargeBatches
+  readonly #appends: AppendPath
+  readonly #removal: SegmentRemoval
+  /** Files found at open that nothing can be made of, to be set aside. */
+  readonly damagedPaths: readonly string[]
   readonly #options: EngineOptions
   readonly #reader: PartitionReader
   readonly #moved = new Set<LogPartition>()
@@ -129,11 +91,6 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   #runNumber: number
   readonly #isAfterCleanStop: boolean
   #isClosed = false
-  /** An earlier process left the mark; it is taken away with the first sync, unless one fails here as well. */
-  #isFailureMarked: boolean
-  appendedMessages = 0
-  appendedRecordBytes = 0
-  droppedMessages = 0
 
   constructor(options: EngineOptions, found: FoundJournal) {
     const { fileSystem, settings, clock, scheduler, storeIdBytes, rules = {} } = options
@@ -150,8 +107,34 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     for (const spec of options.descriptors.specs()) this.partitions.set(spec.key, new LogPartition(spec, this))
     const bootHash = hashBootId(new TextEncoder().encode(options.bootId))
     const isAllOnDisk = rules.isCacheTrusted === true || !isSameBoot(found.scan.boots, bootHash)
-    this.#isFailureMarked = isFailureMarked(fileSystem)
-    const recovered = this.#recover(found, bootHash, isAllOnDisk)
+    const trouble = new DiskTrouble(fileSystem, options.report)
+    const hadFailure = trouble.wasMarked
+    const recovered = recoverPartitions({
+      fileSystem,
+      checksum: bodyChecksum,
+      journal: found,
+      partitions: this.partitions,
+      hints: options.hints,
+      isAllOnDisk,
+      bootNumber: (highestSegmentBoot) => bootNumber(found.scan.boots, bootHash, { hadFailure, highestSegmentBoot }),
+      rules,
+      sequence: (batch) => this.producers.replay(batch),
+      tagged: (batch) => void this.producers.replay(batch),
+    })
+    this.damagedPaths = [...clearLeftovers(fileSystem, recovered), ...found.strangers.map((name) => `journal/${name}`)]
+    reportUnknownKeys(recovered, options.descriptors, options.report)
+    this.#removal = new SegmentRemoval({
+      fileSystem,
+      segmentFiles: this.segmentFiles,
+      descriptors: options.descriptors,
+      exclusive: (task) => this.maintenance.exclusive(task),
+      changed: () => this.#gate?.segmentsChanged(),
+      isUnlinkedBeforeFloor: rules.isUnlinkedBeforeFloor === true,
+    })
+    // A power cut brought back what had been dropped.
+    for (const partition of this.partitions.values()) {
+      this.#removal.unlinkBelow(partition, partition.logStartOffset)
+    }
     this.#runNumber = recovered.highestRun
     this.#isAfterCleanStop = recovered.isClean
     setFileStates(found, isAllOnDisk)
@@ -193,9 +176,9 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       events: {
         fileSealed: () => this.maintenance.kick(),
         settled: () => this.#notifyMoved(),
-        startRecorded: () => this.#clearFailureMark(),
-        failed: (error, file) => this.#appendFailed(error, file),
-        writableAgain: () => this.#writableAgain(),
+        startRecorded: () => trouble.startRecorded(),
+        failed: (error, file) => trouble.failed(error, file, this.journal.refusal !== undefined),
+        writableAgain: () => trouble.ended(),
       },
       rules,
     })
@@ -215,6 +198,13 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       randomU32: () => Number(options.randomU64() & 0xffffffffn),
       maxWaitingBytes: MAX_BATCH_SIZE,
       written: (sizeBytes, syncCount) => this.#spend(sizeBytes, syncCount),
+    })
+    this.#appends = new AppendPath({
+      journal: this.journal,
+      large: this.#large,
+      producers: this.producers,
+      clock,
+      scheduler,
     })
     const repacker = new Repacker({
       fileSystem,
@@ -279,6 +269,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
 
   setGate(gate: AppendGate): void {
     this.#gate = gate
+    this.#appends.gate = gate
   }
 
   get refusal(): EdgeError | undefined {
@@ -289,7 +280,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     numberOf: (deviceName) => this.producers.numberOf(deviceName),
     have: (device, epoch, lane) => this.producers.have(device, epoch, lane),
     lanes: (device, epoch) => this.producers.lanes(device, epoch),
-    record: (tag, receipt) => this.recordSequence(tag, receipt),
+    record: (tag, receipt) => this.#appends.recordSequence(tag, receipt),
   }
 
   stats(): Omit<LogStats, 'diskBudgetBytes' | 'diskFreeBytes' | 'diskTotalBytes'> {
@@ -300,23 +291,20 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       journalUsedBytes: files.usedBytes,
       segmentCount: partitions.reduce((sum, partition) => sum + partition.segmentCount, 0),
       diskUsedBytes: this.diskUsedBytes(),
-      appendedMessages: this.appendedMessages,
-      appendedRecordBytes: this.appendedRecordBytes,
+      ...this.#appends.counters,
       ...journal.counters,
       lastSyncUs: journal.lastSyncUs,
-      droppedMessages: this.droppedMessages,
       flashBudgetPerDayBytes: budget.perDayBytes,
       flashBudgetLeftBytes: budget.leftBytes(this.#options.clock.monotonicUs()),
     }
   }
 
   hasRoom(sizeBytes: number): boolean {
-    if (this.isLarge(sizeBytes)) return this.journal.hasRoom(MAX_TAG_SIZE) && this.#large.hasRoom(sizeBytes)
-    return this.journal.hasRoom(sizeBytes + MAX_TAG_SIZE)
+    return this.#appends.hasRoom(sizeBytes)
   }
 
   isLarge(sizeBytes: number): boolean {
-    return sizeBytes + MAX_TAG_SIZE > this.journal.maxBodySize
+    return this.#appends.isLarge(sizeBytes)
   }
 
   async flush(): Promise<void> {
@@ -327,6 +315,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
+    this.#appends.close()
     // Repacking goes on meanwhile: it may be what the last batches wait for.
     await this.#within(CLOSE_WAIT_MS, this.flush())
     await this.maintenance.close()
@@ -399,45 +388,15 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   }
 
   checkAppend(partition: LogPartition, batch: RecordBatch): void {
-    if (this.#isClosed) throw new EdgeError('EDGE_SHUTTING_DOWN', 'the log is closing')
-    const size = batch.recordsView.length
-    const isLater = this.isLarge(size) || this.#large.holds(partition)
-    if (isLater ? this.#large.hasRoom(size) && this.journal.refusal === undefined : this.hasRoom(size)) return
-    if (this.journal.refusal !== undefined) throw this.journal.refusal
-    if (size > MAX_BATCH_SIZE) {
-      const text = `a batch of ${size} bytes is above the limit of ${MAX_BATCH_SIZE}`
-      throw new EdgeError('EDGE_MESSAGE_TOO_LARGE', text, { details: { sizeBytes: size, limit: MAX_BATCH_SIZE } })
-    }
-    throw new EdgeError('EDGE_BACKPRESSURE', 'the journal has no room for more: it waits for the disk')
+    this.#appends.check(partition, batch)
   }
 
   dropsNewest(partition: LogPartition, batch: RecordBatch, receipt: Receipt, tag: ProducerTag | undefined): boolean {
-    const refusal = this.#gate?.refusal(partition.key) ?? null
-    if (refusal === null) return false
-    if (refusal === 'reject') {
-      throw new EdgeError('EDGE_TOPIC_FULL', `topic ${partition.topicId} is full and drops nothing`)
-    }
-    this.#gate?.droppedNewest(partition.key, partition.nextOffset, batch.count, batch.recordsView.length)
-    this.droppedMessages += batch.count
-    if (tag === undefined) this.#options.scheduler.nextTurn(() => receipt.settled(null))
-    else this.recordSequence(tag, receipt)
-    return true
+    return this.#appends.dropsNewest(partition, batch, receipt, tag)
   }
 
   submit(batch: PendingBatch, partition: LogPartition, recordsView: Uint8Array, tag: ProducerTag | undefined): void {
-    this.appendedMessages += batch.fields.count
-    this.appendedRecordBytes += recordsView.length
-    if (this.isLarge(recordsView.length) || this.#large.holds(partition)) {
-      this.#large.append(partition, batch, recordsView, tag)
-    } else this.journal.append(batch, partition.watermark.isBuffered, recordsView, tag)
-  }
-
-  /** Disposes of sequence numbers without a record. */
-  recordSequence(tag: ProducerTag, receipt: Receipt): void {
-    if (!this.journal.hasRoom(MAX_TAG_SIZE)) {
-      throw this.journal.refusal ?? new EdgeError('EDGE_BACKPRESSURE', 'the journal has no room for more')
-    }
-    this.journal.append(this.producers.sequenceBatch(tag, receipt, this.wallUs()), false, NO_RECORDS, tag)
+    this.#appends.submit(batch, partition, recordsView, tag)
   }
 
   read(partition: LogPartition, request: ReadRequest, end: bigint): ReadResult | Promise<ReadResult> {
@@ -452,20 +411,11 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   }
 
   purge(partition: LogPartition): Promise<void> {
-    const end = partition.nextOffset
-    return this.maintenance.exclusive(() => this.#dropBelow(partition, end))
+    return this.#removal.purge(partition)
   }
 
   deleteSegments(partition: LogPartition, count: number, barrierOffset: bigint | null): Promise<number> {
-    return this.maintenance.exclusive(async () => {
-      const sealed = partition.segments.filter((segment, at) => segment.isClosed || at < partition.segments.length - 1)
-      const chosen = sealed.slice(0, count)
-      const passing = chosen.findIndex((segment) => barrierOffset !== null && segment.endOffset - 1n > barrierOffset)
-      const dropped = passing < 0 ? chosen : chosen.slice(0, passing)
-      const last = dropped.at(-1)
-      if (last !== undefined) await this.#dropBelow(partition, last.endOffset)
-      return dropped.length
-    })
+    return this.#removal.deleteSegments(partition, count, barrierOffset)
   }
 
   tagSettled(tag: ProducerTag, seenAtUs: bigint): void {
@@ -494,78 +444,11 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
 
   // ---- inside -------------------------------------------------------------------------------------------------------
 
-  #recover(found: FoundJournal, bootHash: number, isAllOnDisk: boolean): Recovered {
-    const { fileSystem, hints, rules = {}, report, descriptors } = this.#options
-    const recovered = recoverPartitions({
-      fileSystem,
-      checksum: bodyChecksum,
-      journal: found,
-      partitions: this.partitions,
-      hints,
-      isAllOnDisk,
-      bootNumber: (highestSegmentBoot) =>
-        bootNumber(found.scan.boots, bootHash, { hadFailure: this.#isFailureMarked, highestSegmentBoot }),
-      rules,
-      sequence: (batch) => this.producers.replay(batch),
-      tagged: (batch) => void this.producers.replay(batch),
-    })
-    for (const path of recovered.repeatedPaths) fileSystem.unlink(path)
-    // Where nothing is damaged, a large batch without a reference was never acked.
-    const isSound = recovered.damage.lostBytes === 0 && recovered.damage.damagedBatches === 0
-    if (isSound) for (const path of recovered.orphanPaths) fileSystem.unlink(path)
-    // A power cut brought back what retention had dropped.
-    for (const partition of this.partitions.values()) this.#unlinkBelow(partition, partition.logStartOffset)
-    for (const [key, count] of recovered.unknownKeys) {
-      const isDeleted = key < descriptors.nextKey
-      report({
-        event: isDeleted ? 'log.recovery.deleted_batches' : 'log.recovery.unknown_key',
-        level: isDeleted ? 'warn' : 'error',
-        text: isDeleted
-          ? `${count} journal batches of deleted partition key ${key} were dropped`
-          : `${count} journal batches of partition key ${key}, which no descriptor names, were left out`,
-        fields: { partition_key: key, batch_count: count },
-      })
-    }
-    const orphanPaths = isSound ? [] : recovered.orphanPaths
-    this.damagedPaths = [...orphanPaths, ...recovered.damagedPaths, ...found.strangers.map((name) => `journal/${name}`)]
-    return recovered
-  }
-
-  /** Files found at open that nothing can be made of, to be set aside. */
-  damagedPaths: readonly string[] = []
-
   #limitsOf(partition: LogPartition): RollLimits {
     const { segment_size, segment_max_age } = this.#options.settings
     return {
       sizeBytes: partition.options.segmentSizeBytes ?? segment_size,
       maxAgeUs: BigInt(segment_max_age) * 1000n,
-    }
-  }
-
-  /** The floor is durable before the first file goes, else offsets could be given again after a crash. */
-  async #dropBelow(partition: LogPartition, offset: bigint): Promise<void> {
-    if (offset <= partition.logStartOffset || partition.isRemoved) return
-    const { descriptors, rules = {} } = this.#options
-    if (!rules.isUnlinkedBeforeFloor) await descriptors.raiseFloor(partition.key, offset)
-    if (partition.isRemoved) return
-    partition.dropBelow(offset)
-    this.#unlinkBelow(partition, offset)
-    this.#gate?.segmentsChanged()
-    if (rules.isUnlinkedBeforeFloor) await descriptors.raiseFloor(partition.key, offset)
-  }
-
-  #unlinkBelow(partition: LogPartition, offset: bigint): void {
-    const gone = partition.segments.filter((segment) => segment.endOffset <= offset)
-    partition.segments = partition.segments.filter((segment) => segment.endOffset > offset)
-    for (const [baseOffset, segment] of partition.externals) {
-      if (segment.endOffset > offset) continue
-      partition.externals.delete(baseOffset)
-      gone.push(segment)
-    }
-    if (gone.length > 0) partition.areNamesDirty = true
-    for (const { path } of gone) {
-      this.segmentFiles.forget(path)
-      this.#options.fileSystem.unlink(path)
     }
   }
 
@@ -597,62 +480,4 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     this.#moved.clear()
     for (const partition of moved) partition.notify()
   }
-
-  #appendFailed(error: EdgeError, file: JournalFile | undefined): void {
-    markFailure(this.#options.fileSystem)
-    this.#isFailureMarked = false
-    const isRefusing = this.journal.refusal !== undefined
-    this.#options.report({
-      event: isRefusing ? 'log.append.refused' : 'log.sync.failed',
-      level: 'error',
-      text: isRefusing
-        ? `the disk refuses, appends are refused until it takes them again: ${error.message}`
-        : `a sync failed, the file is given up and its last messages are written again: ${error.message}`,
-      fields: { error_code: error.code, journal_file: file?.number ?? -1 },
-    })
-  }
-
-  #clearFailureMark(): void {
-    if (!this.#isFailureMarked) return
-    this.#isFailureMarked = false
-    clearFailureMark(this.#options.fileSystem)
-  }
-
-  #writableAgain(): void {
-    this.#options.report({
-      event: 'log.append.resumed',
-      level: 'warn',
-      text: 'the disk takes appends again',
-      fields: {},
-    })
-  }
-}
-
-const NO_RECORDS = new Uint8Array(0)
-
-/**
- * Files with groups that count are sealed; the last one goes on where everything in it is known to be on the disk: behind
- * its last group, or over groups without batches that only the cache may hold.
- */
-function setFileStates(found: FoundJournal, isAllOnDisk: boolean): void {
-  const { chain, proof, unprovenFileIds } = found.scan
-  const living = new Set(chain.map((link) => link.fileId))
-  for (const file of found.files) {
-    file.isHeld = !isAllOnDisk && unprovenFileIds.has(file.number)
-    file.state = living.has(file.number) || file.isHeld ? 'sealed' : 'free'
-  }
-  const tail = found.files.find((file) => file.number === chain.at(-1)?.fileId)
-  if (tail === undefined || (!isAllOnDisk && unprovenFileIds.size > 0)) return
-  const kept = isAllOnDisk ? chain : chain.filter((link) => link.header.sequence <= proof)
-  const last = kept.findLast((link) => link.fileId === tail.number)?.header
-  tail.position = last === undefined ? FIRST_GROUP_AT : alignUp(last.position + last.length, PAGE_SIZE)
-  if (tail.position < tail.size - FIRST_GROUP_AT) tail.state = 'active'
-}
-
-function lastGroup({ scan }: FoundJournal, isAllOnDisk: boolean) {
-  const { chain, proof } = scan
-  const last = isAllOnDisk ? chain.at(-1) : chain.findLast((link) => link.header.sequence <= proof)
-  if (last === undefined) return { sequence: proof, crc: 0, ordinal: 0 }
-  const { sequence, crc, ordinal } = last.header
-  return { sequence, crc, ordinal }
 }

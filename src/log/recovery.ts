@@ -209,6 +209,8 @@ function recoverPartition(options: RecoveryOptions, parts: PartitionParts): void
   lowerToProven(options, parts, segmentEnd)
   const isFound = state.end > segmentEnd
   jump(options, parts, { end, boot: isFound ? state.lastBoot : (last?.lastBoot ?? 0) })
+  // What was found but not proven may have been seen; while a duty is open it is not shown again before it is synced.
+  if (partition.watermark.isOwing) partition.watermark.visibleEnd = partition.watermark.durableEnd
 }
 
 /** First offset still there; the end when nothing is. */
@@ -244,9 +246,7 @@ function lowerToProven(options: RecoveryOptions, { partition, state, boot }: Par
   watermark.visibleEnd = watermark.isBuffered ? watermark.writtenEnd : watermark.durableEnd
   const isOfThisStart = unproven.boot === boot
   if (!watermark.isBuffered || !isOfThisStart || state.provenBoot === boot) return
-  if (options.rules.isJumpShownUnsynced) return
-  watermark.visibleEnd = watermark.durableEnd
-  watermark.oweFrom(unproven.base)
+  if (!options.rules.isJumpShownUnsynced) watermark.oweFrom(unproven.base)
 }
 
 /** Goes on above every offset that may have been seen and is not there any more. */

@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { EngineRules } from '../../src/log/engine.ts'
+import type { EngineRules } from '../../src/log/engine-options.ts'
 import { LogWorld } from '../support/log-world.ts'
 
 const seeds = Number(process.env.LOG_SIM_SEEDS ?? 40)

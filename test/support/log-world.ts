@@ -9,51 +9,36 @@
  */
 import { EdgeError } from '../../src/errors.ts'
 import type { Receipt } from '../../src/log/api.ts'
-import { type EngineRules, type LogEngine, openEngine } from '../../src/log/engine.ts'
+import { type LogEngine, openEngine } from '../../src/log/engine.ts'
+import type { EngineRules } from '../../src/log/engine-options.ts'
 import { plainCodec } from '../../src/log/io/block-codec.ts'
 import type { LogPartition } from '../../src/log/partition.ts'
-import type { DescriptorStore, HintStore, PartitionHint, PartitionSpec, ProducerStore } from '../../src/log/ports.ts'
-import { LOG_SETTINGS, type LogSettings } from '../../src/log/settings.ts'
-import { defaultsOf } from '../../src/setting.ts'
+import type { HintStore, PartitionHint } from '../../src/log/ports.ts'
+import {
+  batchesIn,
+  check,
+  drained,
+  FakeCatalog,
+  type Given,
+  ignore,
+  isDamaged,
+  JOURNAL_FILE_SIZE,
+  Known,
+  max,
+  noProducers,
+  type Placed,
+  Process,
+  SETTINGS,
+} from './log-world-parts.ts'
 import { idsOf, recordsOf } from './records.ts'
 import { SeededRandom } from './seeded-random.ts'
-import { type EventSink, SimDisk } from './sim-disk.ts'
+import { SimDisk } from './sim-disk.ts'
 
-const JOURNAL_FILE_SIZE = 32 * 1024
 const MAX_PARTITIONS = 4
 /** Rounds after which an open or a settling that has not ended counts as stuck. */
 const PATIENCE = 4000
 const MAX_OPENS = 20
 const TRACE_LENGTH = 400
-
-interface Given {
-  readonly baseOffset: bigint
-  readonly ids: readonly number[]
-}
-
-/** What the outside knows of one partition. */
-class Known {
-  readonly isBuffered: boolean
-  given: Given[] = []
-  readonly seen = new Map<bigint, number>()
-  writtenAck = 0n
-  durableAck = 0n
-  purgedTo = 0n
-  droppableTo = 0n
-  readonly damaged: { from: bigint; end: bigint }[] = []
-
-  constructor(isBuffered: boolean) {
-    this.isBuffered = isBuffered
-  }
-}
-
-/** Where a batch lies in a journal file. */
-interface Placed {
-  readonly partition: LogPartition
-  readonly baseOffset: bigint
-  readonly from: number
-  readonly end: number
-}
 
 export interface WorldCounts {
   steps: number
@@ -63,17 +48,6 @@ export interface WorldCounts {
   rots: number
   failures: number
   repacks: number
-}
-
-/** One life of the process: its turns, timers and what the disk still owes it. */
-class Process implements EventSink {
-  readonly turns: (() => void)[] = []
-  readonly timers: { atUs: number; task: () => void }[] = []
-  readonly events: (() => void)[] = []
-
-  later(_kind: 'sync' | 'read', task: () => void): void {
-    this.events.push(task)
-  }
 }
 
 export class LogWorld {
@@ -311,7 +285,7 @@ export class LogWorld {
     // Without a synced group behind it, damage at the end cannot be told from a torn tail.
     if (file === undefined || active === undefined || !journal.isProvenBy(active)) return
     const position = 4096 + this.random.below(Math.max(1, Math.min(file.position, file.size) - 4096))
-    const batches = this.#batchesIn(file.number)
+    const batches = batchesIn(this.#live.partitions.values(), file.number)
     const hit = batches.find(({ from, end }) => from <= position && position < end)
     if (hit !== undefined) this.#markDamaged(hit.partition, hit.baseOffset, 1n)
     // Between batches lies a group's header. Its batches are found again by their session's salt, where another group of
@@ -320,19 +294,6 @@ export class LogWorld {
     this.counts.rots++
     this.#note(`rot journal/${file.number} at ${position}`)
     this.disk.rot(`journal/${file.number}`, position)
-  }
-
-  #batchesIn(fileNumber: number): Placed[] {
-    const placed: Placed[] = []
-    for (const partition of this.#live.partitions.values()) {
-      const { index } = partition
-      for (let entry = 0; entry < index.count; entry++) {
-        if (index.fileNumber(entry) !== fileNumber) continue
-        const from = index.position(entry)
-        placed.push({ partition, baseOffset: index.baseOffset(entry), from, end: from + index.size(entry) })
-      }
-    }
-    return placed.sort((a, b) => a.from - b.from)
   }
 
   #markGroup(behind: readonly Placed[]): void {
@@ -528,109 +489,3 @@ export class LogWorld {
     return known
   }
 }
-
-const SETTINGS: LogSettings = {
-  ...defaultsOf(LOG_SETTINGS),
-  journal_file_size: JOURNAL_FILE_SIZE,
-  journal_files: 4,
-  flush_size: 2048,
-  segment_size: 24 * 1024,
-  append_retry: 100,
-  repack_after: 3_600_000,
-}
-
-/** Descriptors that are durable as soon as they are written, and a floor that is so some time later. */
-class FakeCatalog implements DescriptorStore {
-  readonly #specs = new Map<number, PartitionSpec>()
-  readonly #process: () => Process
-  readonly #random: SeededRandom
-  readonly #pending: { key: number; floorOffset: bigint }[] = []
-  nextKey = 1
-
-  constructor(process: () => Process, random: SeededRandom) {
-    this.#process = process
-    this.#random = random
-  }
-
-  specs(): readonly PartitionSpec[] {
-    return [...this.#specs.values()]
-  }
-
-  create(isBuffered: boolean): PartitionSpec {
-    const key = this.nextKey++
-    const spec: PartitionSpec = {
-      key,
-      streamId: 0,
-      topicId: key,
-      partitionId: 0,
-      createdAtUs: 0n,
-      idSeed: 1n,
-      directory: `streams/0/topics/${key}/${key}`,
-      floorOffset: 0n,
-      options: {
-        durability: isBuffered ? 'buffered' : 'durable',
-        overflow: 'drop-oldest',
-        messageExpiryUs: null,
-        maxSizeBytes: null,
-        segmentSizeBytes: null,
-        compression: 'none',
-        replicationFactor: 1,
-        dedupWindow: null,
-        retainLast: false,
-        given: new Map(),
-      },
-    }
-    this.#specs.set(key, spec)
-    return spec
-  }
-
-  remove(key: number): void {
-    this.#specs.delete(key)
-  }
-
-  raiseFloor(key: number, floorOffset: bigint): Promise<void> {
-    const change = { key, floorOffset }
-    this.#pending.push(change)
-    return new Promise((resolve) => {
-      this.#process().later('sync', () => {
-        this.#apply(change)
-        resolve()
-      })
-    })
-  }
-
-  /** What was on its way reached the disk or not. */
-  crash(): void {
-    for (const change of [...this.#pending]) if (this.#random.chance(0.5)) this.#apply(change)
-    this.#pending.length = 0
-  }
-
-  #apply(change: { key: number; floorOffset: bigint }): void {
-    const at = this.#pending.indexOf(change)
-    if (at >= 0) this.#pending.splice(at, 1)
-    const spec = this.#specs.get(change.key)
-    if (spec === undefined || spec.floorOffset >= change.floorOffset) return
-    this.#specs.set(change.key, { ...spec, floorOffset: change.floorOffset })
-  }
-}
-
-const noProducers: ProducerStore = {
-  loadDevices: () => [],
-  addDevice() {},
-  loadSequences: () => [],
-  saveSequences() {},
-}
-
-function check(isTrue: boolean, invariant: string, detail: string): void {
-  if (!isTrue) throw new Error(`${invariant}: ${detail}`)
-}
-
-const isDamaged = (known: Known, offset: bigint): boolean =>
-  known.damaged.some(({ from, end }) => from <= offset && offset < end)
-
-const max = (a: bigint, b: bigint): bigint => [a, b].reduce((left, right) => (left > right ? left : right))
-
-/** Everything that only waits for other promises has run. */
-const drained = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
-
-function ignore(): void {}

@@ -10,101 +10,28 @@
  * - after a sync has started the next group begins on a new page: a device that garbles the page it writes cannot reach back.
  */
 import { assert } from '../../assert.ts'
-import type { Clock } from '../../clock.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import type { ProducerTag } from '../api.ts'
 import { alignUp, type ByteArea } from '../core/byte-area.ts'
-import type { Checksum } from '../core/checksum.ts'
-import { type FlashBudget, SYNC_COST_BYTES } from '../core/flash-budget.ts'
-import { GroupCommit, type GroupCommitOptions } from '../core/group-commit.ts'
-import {
-  encodeGroupHeader,
-  GROUP_ALIGNMENT,
-  GROUP_FLAG,
-  GROUP_HEADER_SIZE,
-  PAGE_SIZE,
-  seedOf,
-} from '../core/journal-format.ts'
+import { SYNC_COST_BYTES } from '../core/flash-budget.ts'
+import { GroupCommit } from '../core/group-commit.ts'
+import { GROUP_ALIGNMENT, GROUP_FLAG, PAGE_SIZE } from '../core/journal-format.ts'
 import type { PendingBatch } from '../core/pending-batch.ts'
-import type { Scheduler } from '../scheduler.ts'
 import { GroupBuffers, type GroupBuilder, mergedGroup as merged } from './group-buffer.ts'
 import { type JournalFile, syncFile } from './journal-file.ts'
 import type { JournalFiles } from './journal-files.ts'
+import type { JournalCounters, JournalOptions, JournalRules } from './journal-options.ts'
+import { JournalSession, type SealedGroup } from './journal-session.ts'
+import { FlushWaiters, RoomWaiters } from './journal-waiters.ts'
 
 /** Failed syncs or writes in a row after which the log refuses appends until a retry succeeds. */
 const MAX_FAILURES_IN_ROW = 3
 /** A timer cannot be shorter than this: below it the wait turns the event loop. */
 const TIMER_US = 1000
 
-/** Rules that a test leaves out, to see that the simulation notices. */
-export interface JournalRules {
-  readonly isAckedBeforeSync?: boolean
-  readonly isFailedSyncRetried?: boolean
-  readonly isPageAlignmentSkipped?: boolean
-  readonly isFileLeftUnsynced?: boolean
-  readonly isWrittenAgainInParts?: boolean
-}
-
-/** Where the recovered journal goes on. */
-export interface JournalStart {
-  readonly ordinal: number
-  readonly boot: number
-  readonly bootHash: number
-  readonly last: GroupIdentity
-  /** What was found but not proven: written again as the first group. More than one only when a test leaves that rule out. */
-  readonly again: readonly GroupBuilder[]
-}
-
-export interface GroupIdentity {
-  readonly sequence: number
-  readonly crc: number
-  readonly ordinal: number
-}
-
-export interface JournalEvents {
-  /** A file is full and synced, or was given up: time to repack. */
-  fileSealed(): void
-  /** After acks and watermarks of a write or sync: wake who waits for messages. */
-  settled(): void
-  /** A group that names this machine start is synced. */
-  startRecorded(): void
-  /** The disk refused; `isWritable` tells whether the log goes on. */
-  failed(error: EdgeError, file: JournalFile | undefined): void
-  writableAgain(): void
-}
-
-export interface JournalOptions {
-  readonly files: JournalFiles
-  readonly start: JournalStart
-  readonly bufferSize: number
-  readonly commit: GroupCommitOptions
-  readonly budget: FlashBudget
-  readonly retryMs: number
-  readonly clock: Clock
-  readonly scheduler: Scheduler
-  readonly checksum: Checksum
-  readonly randomU64: () => bigint
-  readonly events: JournalEvents
-  readonly rules?: JournalRules
-}
-
-interface WrittenGroup {
+interface WrittenGroup extends SealedGroup {
   readonly file: JournalFile
   readonly builder: GroupBuilder
-  readonly identity: GroupIdentity
-  readonly isFirst: boolean
-}
-
-interface FlushWaiter {
-  readonly appended: number
-  readonly resolve: () => void
-  readonly reject: (error: EdgeError) => void
-}
-
-export interface JournalCounters {
-  writtenBytes: number
-  syncCount: number
-  syncFailedCount: number
 }
 
 export class Journal {
@@ -118,9 +45,9 @@ export class Journal {
   /** To be written before all else, as one group: its header ends the older file, so nothing may be left behind there. */
   #again: GroupBuilder[]
   #unsynced: WrittenGroup[] = []
-  #session: { salt: bigint; ordinal: number; first: number; parent: number; isStarted: boolean }
-  #last: GroupIdentity
-  #durable: GroupIdentity
+  readonly #session: JournalSession
+  readonly #room: RoomWaiters
+  readonly #flushes = new FlushWaiters()
   #durableFile: JournalFile | undefined
   /** Names the running sync; one whose number is no longer this belongs to a file that was given up. */
   #syncNumber = 0
@@ -129,8 +56,6 @@ export class Journal {
   #isClosed = false
   #isTurnDue = false
   #cancelTimer: (() => void) | undefined
-  #roomWaiters: (() => void)[] = []
-  #flushWaiters: FlushWaiter[] = []
   #appendedCount = 0
   #syncedCount = 0
 
@@ -142,9 +67,8 @@ export class Journal {
     this.#commit = new GroupCommit(options.commit, options.budget)
     this.#buffers = new GroupBuffers(options.bufferSize)
     this.#open = this.#buffers.first(start.boot)
-    this.#last = start.last
-    this.#durable = start.last
-    this.#session = this.#newSession(start.ordinal)
+    this.#session = new JournalSession(options)
+    this.#room = new RoomWaiters(options.scheduler)
     this.#again = [...start.again]
     if (start.again.length === 0) return
     this.#appendedCount = batchCountOf(start.again)
@@ -199,13 +123,13 @@ export class Journal {
 
   /** Calls back once, in a later turn, when room may be there again. */
   onceRoom(callback: () => void): void {
-    this.#roomWaiters.push(callback)
-    if (this.#isClosed) this.#options.scheduler.nextTurn(this.#wakeRoomWaiters)
+    this.#room.add(callback)
+    if (this.#isClosed) this.#room.wake()
   }
 
   /** Room became free elsewhere: those who wait ask again. */
   roomMade(): void {
-    this.#wakeRoomWaiters()
+    this.#room.wake()
   }
 
   /** Copies the batch into the open group; the caller has asked `hasRoom`. */
@@ -219,11 +143,9 @@ export class Journal {
   flush(): Promise<void> {
     if (this.#syncedCount === this.#appendedCount) return Promise.resolve()
     if (this.#refusal !== undefined) return Promise.reject(this.#refusal)
-    return new Promise((resolve, reject) => {
-      this.#flushWaiters.push({ appended: this.#appendedCount, resolve, reject })
-      this.#commit.force()
-      this.#soon()
-    })
+    this.#commit.force()
+    this.#soon()
+    return this.#flushes.wait(this.#appendedCount)
   }
 
   /** A spare file may be there: what waits for one goes on. */
@@ -256,7 +178,7 @@ export class Journal {
     }
     this.#isClosed = true
     this.#cancelTimer?.()
-    this.#wakeRoomWaiters()
+    this.#room.wake()
   }
 
   // ---- when -------------------------------------------------------------------------------------------------------
@@ -308,29 +230,7 @@ export class Journal {
     const file = this.#fileFor(builder.length)
     if (file === undefined) return false
     const { area, start, end } = builder
-    const isFirst = !this.#session.isStarted
-    if (isFirst) this.#session = { ...this.#session, first: this.#last.sequence + 1, parent: this.#last.ordinal }
-    builder.sealBatches(seedOf(this.#session.salt))
-    const sequence = this.#last.sequence + 1
-    const header = {
-      length: builder.length,
-      bodyCrc: this.#options.checksum(area.bytes, start + GROUP_HEADER_SIZE, end, 0),
-      generation: file.generation,
-      position: file.position,
-      flags: flags | (isFirst ? GROUP_FLAG.isFirst : 0),
-      sessionSalt: this.#session.salt,
-      sequence,
-      previousCrc: this.#last.crc,
-      batchCount: builder.batches.length,
-      durableSequence: this.#durable.sequence,
-      ordinal: this.#session.ordinal,
-      boot: builder.boot,
-      sessionFirst: this.#session.first,
-      wallUs: this.#options.clock.wallUs(),
-      parent: this.#session.parent,
-      bootHash: this.#options.start.bootHash,
-    }
-    const crc = encodeGroupHeader(area, start, header, seedOf(file.salt))
+    const sealed = this.#session.seal(builder, file, flags, this.#options.clock.wallUs())
     try {
       file.handle.write(area.bytes.subarray(start, end), file.position)
     } catch (error) {
@@ -342,9 +242,8 @@ export class Journal {
     file.noteGroup(position, this.#session.salt, builder.boot)
     file.firstGroupUs ??= this.#nowUs()
     file.position = alignUp(position + builder.length, GROUP_ALIGNMENT)
-    this.#session.isStarted = true
-    this.#last = { sequence, crc, ordinal: this.#session.ordinal }
-    this.#unsynced.push({ file, builder, identity: this.#last, isFirst })
+    this.#session.written(sealed)
+    this.#unsynced.push({ ...sealed, file, builder })
     // Before anybody is told: who is told may append at once, and must not get into a group that is written already.
     if (builder === this.#open) {
       this.#open = this.#nextBuilder(builder)
@@ -429,13 +328,14 @@ export class Journal {
     this.#reclaimBuffer()
     this.#becomeWritable()
     this.#options.events.settled()
-    this.#resolveFlushes()
-    this.#wakeRoomWaiters()
+    this.#flushes.resolve(this.#syncedCount)
+    if (this.#flushes.count > 0) this.#commit.force()
+    this.#room.wake()
     this.#soon()
   }
 
   #becomeDurable({ file, builder, identity }: WrittenGroup): void {
-    this.#durable = identity
+    this.#session.synced(identity)
     this.#durableFile = file
     const isSessionSafe = this.#again.length === 0 && !this.#unsynced.some((group) => group.isFirst)
     if (isSessionSafe) this.#files.release()
@@ -461,23 +361,6 @@ export class Journal {
     this.#open = this.#open.movedToFront()
   }
 
-  #resolveFlushes(): void {
-    const done = this.#flushWaiters.filter((waiter) => waiter.appended <= this.#syncedCount)
-    if (done.length === 0) return
-    this.#flushWaiters = this.#flushWaiters.filter((waiter) => waiter.appended > this.#syncedCount)
-    for (const waiter of done) waiter.resolve()
-    if (this.#flushWaiters.length > 0) this.#commit.force()
-  }
-
-  #wakeRoomWaiters = (): void => {
-    if (this.#roomWaiters.length === 0) return
-    const waiters = this.#roomWaiters
-    this.#roomWaiters = []
-    this.#options.scheduler.nextTurn(() => {
-      for (const callback of waiters) callback()
-    })
-  }
-
   // ---- failure ----------------------------------------------------------------------------------------------------
 
   /** Seals the file at its last durable group and begins a new session with everything that is not synced. */
@@ -496,8 +379,7 @@ export class Journal {
         : []
     for (const { batches } of this.#again) for (const batch of batches) batch.owner.keptInMemory(batch)
     if (this.#open.start > 0) this.#open = this.#open.movedToFront()
-    this.#last = this.#durable
-    this.#session = this.#newSession(this.#session.ordinal + 1)
+    this.#session.restart()
     const waiting = this.#open.isEmpty ? this.#again : [...this.#again, this.#open]
     this.#commit.restarted(batchCountOf(waiting), sizeOf(waiting), this.#nowUs())
     if (this.#failuresInRow >= MAX_FAILURES_IN_ROW) this.#refuse(error)
@@ -518,7 +400,7 @@ export class Journal {
     })
     this.#settleAll(this.#refusal)
     if (!isNew) return
-    this.#wakeRoomWaiters()
+    this.#room.wake()
     this.#retryLater()
   }
 
@@ -526,9 +408,7 @@ export class Journal {
     const unsynced = this.#unsynced.map((group) => group.builder)
     for (const { batches } of [...unsynced, ...this.#again, this.#open])
       for (const batch of batches) batch.settle(error)
-    const waiters = this.#flushWaiters
-    this.#flushWaiters = []
-    for (const waiter of waiters) waiter.reject(error)
+    this.#flushes.reject(error)
   }
 
   #retryLater(): void {
@@ -544,10 +424,6 @@ export class Journal {
     if (this.#refusal === undefined || this.#again.length > 0) return
     this.#refusal = undefined
     this.#options.events.writableAgain()
-  }
-
-  #newSession(ordinal: number): { salt: bigint; ordinal: number; first: number; parent: number; isStarted: boolean } {
-    return { salt: this.#options.randomU64(), ordinal, first: 0, parent: 0, isStarted: false }
   }
 
   /** A group without batches, synced. Nothing else is un-synced, and nobody appends meanwhile. */

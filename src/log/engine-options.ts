@@ -1,0 +1,39 @@
+/** What the engine is given; types only. */
+import type { Clock } from '../clock.ts'
+import type { ScanRules } from './core/journal-scan.ts'
+import type { BlockCodec } from './io/block-codec.ts'
+import type { FileSystem } from './io/file-system.ts'
+import type { JournalRules } from './io/journal-options.ts'
+import type { RepackRules } from './io/repacker.ts'
+import type { DescriptorStore, HintStore, ProducerStore, ReportFinding } from './ports.ts'
+import type { RecoveryRules } from './recovery.ts'
+import type { Scheduler } from './scheduler.ts'
+import type { LogSettings } from './settings.ts'
+
+/** Rules that a test leaves out, to see that the simulation notices. */
+export interface EngineRules extends ScanRules, JournalRules, RepackRules, RecoveryRules {
+  readonly isHoldIgnored?: boolean
+  readonly isPrepareOrderIgnored?: boolean
+  readonly isUnlinkedBeforeFloor?: boolean
+}
+
+export interface EngineOptions {
+  readonly fileSystem: FileSystem
+  readonly clock: Clock
+  readonly scheduler: Scheduler
+  readonly report: ReportFinding
+  readonly settings: LogSettings
+  /** 0 is off; what `auto` means was decided before. */
+  readonly flashBudgetPerDayBytes: number
+  readonly storeIdBytes: Uint8Array
+  readonly bootId: string
+  readonly descriptors: DescriptorStore
+  readonly hints: HintStore
+  readonly producerStore: ProducerStore
+  readonly randomU64: () => bigint
+  readonly isClockTrusted?: () => boolean
+  readonly codec?: BlockCodec
+  /** Where hot batches are read to; at least the largest batch. */
+  readonly readBuffer?: Uint8Array
+  readonly rules?: EngineRules
+}

@@ -1,0 +1,70 @@
+/** Takes messages away: purges, and segments that retention or an operator gives up. Never beside a repack. */
+import type { FileSystem } from './io/file-system.ts'
+import type { SegmentFiles } from './io/segment-files.ts'
+import type { LogPartition } from './partition.ts'
+import type { DescriptorStore } from './ports.ts'
+
+export interface SegmentRemovalOptions {
+  readonly fileSystem: FileSystem
+  readonly segmentFiles: SegmentFiles
+  readonly descriptors: DescriptorStore
+  readonly exclusive: <T>(task: () => Promise<T>) => Promise<T>
+  readonly changed: () => void
+  /** Rule left out by a test. */
+  readonly isUnlinkedBeforeFloor: boolean
+}
+
+export class SegmentRemoval {
+  readonly #options: SegmentRemovalOptions
+
+  constructor(options: SegmentRemovalOptions) {
+    this.#options = options
+  }
+
+  /** Drops everything that has an offset now. Durable when it resolves. */
+  purge(partition: LogPartition): Promise<void> {
+    const end = partition.nextOffset
+    return this.#options.exclusive(() => this.#dropBelow(partition, end))
+  }
+
+  /** @param barrierOffset last offset that may go. @returns how many were dropped. */
+  deleteSegments(partition: LogPartition, count: number, barrierOffset: bigint | null): Promise<number> {
+    return this.#options.exclusive(async () => {
+      const sealed = partition.segments.filter((segment, at) => segment.isClosed || at < partition.segments.length - 1)
+      const chosen = sealed.slice(0, count)
+      const passing = chosen.findIndex((segment) => barrierOffset !== null && segment.endOffset - 1n > barrierOffset)
+      const dropped = passing < 0 ? chosen : chosen.slice(0, passing)
+      const last = dropped.at(-1)
+      if (last !== undefined) await this.#dropBelow(partition, last.endOffset)
+      return dropped.length
+    })
+  }
+
+  /** Also at open: a power cut may bring back what had been dropped. */
+  unlinkBelow(partition: LogPartition, offset: bigint): void {
+    const gone = partition.segments.filter((segment) => segment.endOffset <= offset)
+    partition.segments = partition.segments.filter((segment) => segment.endOffset > offset)
+    for (const [baseOffset, segment] of partition.externals) {
+      if (segment.endOffset > offset) continue
+      partition.externals.delete(baseOffset)
+      gone.push(segment)
+    }
+    if (gone.length > 0) partition.areNamesDirty = true
+    for (const { path } of gone) {
+      this.#options.segmentFiles.forget(path)
+      this.#options.fileSystem.unlink(path)
+    }
+  }
+
+  /** The floor is durable before the first file goes, else offsets could be given again after a crash. */
+  async #dropBelow(partition: LogPartition, offset: bigint): Promise<void> {
+    if (offset <= partition.logStartOffset || partition.isRemoved) return
+    const { descriptors, isUnlinkedBeforeFloor, changed } = this.#options
+    if (!isUnlinkedBeforeFloor) await descriptors.raiseFloor(partition.key, offset)
+    if (partition.isRemoved) return
+    partition.dropBelow(offset)
+    this.unlinkBelow(partition, offset)
+    changed()
+    if (isUnlinkedBeforeFloor) await descriptors.raiseFloor(partition.key, offset)
+  }
+}

@@ -1,0 +1,159 @@
+/** What surrounds the engine in `log-world.ts`: one life of its process, and a catalog whose floors take time to be durable. */
+import type { LogPartition } from '../../src/log/partition.ts'
+import type { DescriptorStore, PartitionSpec, ProducerStore } from '../../src/log/ports.ts'
+import { LOG_SETTINGS, type LogSettings } from '../../src/log/settings.ts'
+import { defaultsOf } from '../../src/setting.ts'
+import type { SeededRandom } from './seeded-random.ts'
+import type { EventSink } from './sim-disk.ts'
+import { topicOptions } from './topic-options.ts'
+
+/** One life of the process: its turns, timers and what the disk still owes it. */
+export class Process implements EventSink {
+  readonly turns: (() => void)[] = []
+  readonly timers: { atUs: number; task: () => void }[] = []
+  readonly events: (() => void)[] = []
+
+  later(_kind: 'sync' | 'read', task: () => void): void {
+    this.events.push(task)
+  }
+}
+
+/** Descriptors that are durable as soon as they are written, and a floor that is so some time later. */
+export class FakeCatalog implements DescriptorStore {
+  readonly #specs = new Map<number, PartitionSpec>()
+  readonly #process: () => Process
+  readonly #random: SeededRandom
+  readonly #pending: { key: number; floorOffset: bigint }[] = []
+  nextKey = 1
+
+  constructor(process: () => Process, random: SeededRandom) {
+    this.#process = process
+    this.#random = random
+  }
+
+  specs(): readonly PartitionSpec[] {
+    return [...this.#specs.values()]
+  }
+
+  create(isBuffered: boolean): PartitionSpec {
+    const key = this.nextKey++
+    const spec: PartitionSpec = {
+      key,
+      streamId: 0,
+      topicId: key,
+      partitionId: 0,
+      createdAtUs: 0n,
+      idSeed: 1n,
+      directory: `streams/0/topics/${key}/${key}`,
+      floorOffset: 0n,
+      options: topicOptions(isBuffered ? 'buffered' : 'durable'),
+    }
+    this.#specs.set(key, spec)
+    return spec
+  }
+
+  remove(key: number): void {
+    this.#specs.delete(key)
+  }
+
+  raiseFloor(key: number, floorOffset: bigint): Promise<void> {
+    const change = { key, floorOffset }
+    this.#pending.push(change)
+    return new Promise((resolve) => {
+      this.#process().later('sync', () => {
+        this.#apply(change)
+        resolve()
+      })
+    })
+  }
+
+  /** What was on its way reached the disk or not. */
+  crash(): void {
+    for (const change of [...this.#pending]) if (this.#random.chance(0.5)) this.#apply(change)
+    this.#pending.length = 0
+  }
+
+  #apply(change: { key: number; floorOffset: bigint }): void {
+    const at = this.#pending.indexOf(change)
+    if (at >= 0) this.#pending.splice(at, 1)
+    const spec = this.#specs.get(change.key)
+    if (spec === undefined || spec.floorOffset >= change.floorOffset) return
+    this.#specs.set(change.key, { ...spec, floorOffset: change.floorOffset })
+  }
+}
+
+export const noProducers: ProducerStore = {
+  loadDevices: () => [],
+  addDevice() {},
+  loadSequences: () => [],
+  saveSequences() {},
+}
+
+export interface Given {
+  readonly baseOffset: bigint
+  readonly ids: readonly number[]
+}
+
+/** What the outside knows of one partition. */
+export class Known {
+  readonly isBuffered: boolean
+  given: Given[] = []
+  readonly seen = new Map<bigint, number>()
+  writtenAck = 0n
+  durableAck = 0n
+  purgedTo = 0n
+  droppableTo = 0n
+  readonly damaged: { from: bigint; end: bigint }[] = []
+
+  constructor(isBuffered: boolean) {
+    this.isBuffered = isBuffered
+  }
+}
+
+export const JOURNAL_FILE_SIZE = 32 * 1024
+
+export const SETTINGS: LogSettings = {
+  ...defaultsOf(LOG_SETTINGS),
+  journal_file_size: JOURNAL_FILE_SIZE,
+  journal_files: 4,
+  flush_size: 2048,
+  segment_size: 24 * 1024,
+  append_retry: 100,
+  repack_after: 3_600_000,
+}
+
+export function check(isTrue: boolean, invariant: string, detail: string): void {
+  if (!isTrue) throw new Error(`${invariant}: ${detail}`)
+}
+
+export const isDamaged = (known: Known, offset: bigint): boolean =>
+  known.damaged.some(({ from, end }) => from <= offset && offset < end)
+
+export const max = (a: bigint, b: bigint): bigint => [a, b].reduce((left, right) => (left > right ? left : right))
+
+/** Everything that only waits for other promises has run. */
+export const drained = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+export function ignore(): void {}
+
+/** Where a batch lies in a journal file. */
+export interface Placed {
+  readonly partition: LogPartition
+  readonly baseOffset: bigint
+  readonly from: number
+  readonly end: number
+}
+
+/** All batches of a journal file, by position. */
+export function batchesIn(partitions: Iterable<LogPartition>, fileNumber: number): Placed[] {
+  const placed: Placed[] = []
+  for (const partition of partitions) {
+    const { index } = partition
+    for (let entry = 0; entry < index.count; entry++) {
+      if (index.fileNumber(entry) !== fileNumber) continue
+      const from = index.position(entry)
+      placed.push({ partition, baseOffset: index.baseOffset(entry), from, end: from + index.size(entry) })
+    }
+  }
+  return placed.sort((a, b) => a.from - b.from)
+}
