@@ -5,7 +5,7 @@ export const SDK_DEFAULTS = {
   webTransportPort: 8443,
   /** Until a connection stands, TLS and session included. */
   connectTimeoutMs: 15_000,
-  /** A server is asked which generation it speaks; a silent one is taken for classic after this time. */
+  /** A server is asked which generation it speaks; one that says nothing for so long is taken for unreachable. */
   probeTimeoutMs: 3000,
   /** Iggy's clients wait as long for a reply; then the connection is given up, since its answers are out of step. */
   requestTimeoutMs: 30_000,

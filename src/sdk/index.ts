@@ -5,7 +5,7 @@ import { type ConnectionTarget, parseConnectionString } from './connection-strin
 import { Device, type DeviceOptions } from './device/device.ts'
 import { tcpDial } from './transport/tcp.ts'
 import type { Dial } from './transport/transport.ts'
-import { dialWebTransport, webTransportDial } from './transport/webtransport.ts'
+import { dialWebTransport, probeQuic, webTransportDial } from './transport/webtransport.ts'
 
 export { EdgeError, type ErrorCode, type ErrorKind } from '../errors.ts'
 export type { Polled, PollOptions } from './api/messages.ts'
@@ -91,16 +91,16 @@ export function dialOf(target: ConnectionTarget): Dial {
   throw new EdgeError('EDGE_FEATURE_UNAVAILABLE', `${target.scheme}: the client speaks the binary protocol only`)
 }
 
-function deviceIdentity(target: ConnectionTarget): Pick<DeviceOptions, 'name' | 'auth' | 'dial'> {
+function deviceIdentity(target: ConnectionTarget): Pick<DeviceOptions, 'name' | 'auth' | 'dial' | 'probeQuic'> {
   const { host, port, options, credentials } = target
   if (options.device === '') throw new EdgeError('EDGE_CONFIG_INVALID', 'edge+wt: expected ?device=NAME')
   if (credentials?.kind !== 'token')
     throw new EdgeError('EDGE_CONFIG_INVALID', 'edge+wt: expected a token before the @')
+  const where = { host, port, path: '/edge', carrier: 'any', ...options } as const
   return {
     name: options.device,
     auth: new TextEncoder().encode(credentials.token),
-    dial: (events, signal) => {
-      return dialWebTransport({ host, port, path: '/edge', carrier: 'any', ...options }, events, signal)
-    },
+    dial: (events, signal) => dialWebTransport(where, events, signal),
+    probeQuic: (signal) => probeQuic(where, signal),
   }
 }

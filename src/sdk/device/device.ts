@@ -26,6 +26,9 @@ export interface DeviceOptions {
   readonly name: string
   readonly auth: Auth
   readonly dial: DialDevice
+  /** Whether QUIC gets through now: asked while a session had to take HTTP/2, which is left as soon as it does. */
+  readonly probeQuic?: (signal: AbortSignal) => Promise<boolean>
+  readonly probeIntervalMs?: number
   readonly overflow?: OverflowPolicy
   readonly maxQueuedReadings?: number
   readonly maxQueuedBytes?: number
@@ -61,6 +64,7 @@ interface Inbox {
 }
 
 const TICK_MS = 250
+const PROBE_INTERVAL_MS = 60_000
 const US_MS = 1000
 
 export class Device implements AsyncDisposable {
@@ -269,9 +273,29 @@ export class Device implements AsyncDisposable {
     this.#core.opened(this.#clock.monotonicUs(), this.#uptimeMs())
     this.#flush()
     this.#tick()
+    const stopProbing = this.#leaveWhenQuicIsBack(this.#session)
     const error = await promise
+    stopProbing()
     this.#session = null
     return error
+  }
+
+  /** Readings on their way are sent again on the new session; the edge knows them by their numbers. */
+  #leaveWhenQuicIsBack(session: WebTransportSession): () => void {
+    const { probeQuic, probeIntervalMs = PROBE_INTERVAL_MS } = this.#options
+    if (session.carrier === 'quic' || probeQuic === undefined) return () => {}
+    let timer: ReturnType<typeof setTimeout>
+    const probeLater = (): void => {
+      timer = setTimeout(async () => {
+        const isBack = await probeQuic(this.#abort.signal).catch(() => false)
+        if (this.#session !== session) return
+        if (isBack) session.abort()
+        else probeLater()
+      }, probeIntervalMs)
+      timer.unref()
+    }
+    probeLater()
+    return () => clearTimeout(timer)
   }
 
   #tick(): void {

@@ -30,6 +30,8 @@ export interface WebTransportSession extends Transport {
 
 /** UDP that is blocked loses packets in silence: after this the TCP carrier is tried. */
 const QUIC_PATIENCE_MS = 2500
+/** How long giving up a stream may take before the session is closed under it. */
+const LET_GO_MS = 500
 /** Datagrams that wait for the socket; beyond it they are dropped, as they are anyway on a full link. */
 const MAX_QUEUED_DATAGRAMS = 64
 
@@ -200,8 +202,6 @@ class SessionTransport implements WebTransportSession {
   }
 
   abort(): void {
-    closeQuietly(this.#session, 0)
-    void this.#stream.reset(0)
     this.#close(null)
   }
 
@@ -225,7 +225,21 @@ class SessionTransport implements WebTransportSession {
   #close(error: EdgeError | null): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    closeQuietly(this.#session, 0)
+    void this.#letGo()
     this.#events.closed(error)
+  }
+
+  /**
+   * First the stream, then the session: an HTTP/2 session that is closed while its stream carries data sends Node's HTTP/2
+   * code into a loop without end. A peer that does not read holds the stream up, hence the limit.
+   */
+  async #letGo(): Promise<void> {
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const limit = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, LET_GO_MS)
+    })
+    await Promise.race([this.#stream.reset(0), limit])
+    clearTimeout(timer)
+    closeQuietly(this.#session, 0)
   }
 }

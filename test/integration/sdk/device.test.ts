@@ -114,6 +114,27 @@ test('a connection string gives a device that is started', async (context) => {
   await eventually(() => broker.stored.some(({ headers }) => headers.device === 'dev-26'), 'stored')
 })
 
+test('a session that had to take HTTP/2 leaves it once QUIC gets through', async (context) => {
+  let isUdpBlocked = true
+  const device = new Device({
+    name: 'dev-27',
+    auth: broker.token,
+    dial: (events, signal) => dialWebTransport(where(isUdpBlocked ? 'http2' : 'any'), events, signal),
+    probeQuic: (signal) => (isUdpBlocked ? Promise.resolve(false) : probeQuic(where('quic'), signal)),
+    probeIntervalMs: 20,
+    random: () => 0,
+  })
+  device.start()
+  context.after(() => device.close())
+  const alias = device.alias('sensors/climate', 'numbers', ALIAS_OPTIONS)
+  await device.publish(alias, 1)
+  assert.equal(device.carrier, 'http2')
+  isUdpBlocked = false
+  await eventually(() => device.carrier === 'quic', 'QUIC is taken')
+  await device.publish(alias, 2)
+  assert.equal(broker.stored.filter(({ headers }) => headers.device === 'dev-27').length, 2)
+})
+
 test('QUIC is probed for a session that had to take the other way', async () => {
   const { signal } = new AbortController()
   assert.equal(await probeQuic(where('quic'), signal), true)
