@@ -52,8 +52,11 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
   logStartOffset: bigint
   lastAppendUs = 0n
   isRemoved = false
-  /** Names were taken from its folder: were they to come back, they would end the segment before them. */
-  areNamesDirty = false
+  /**
+   * Names may have been taken from its folder that a power cut brings back, and they would end the segment before them.
+   * Also at open: a process that was killed may have taken some.
+   */
+  areNamesDirty = true
   /** End of the last batch that was given offsets. */
   #lastEnd: bigint
 

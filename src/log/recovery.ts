@@ -191,9 +191,6 @@ function recoverPartition(options: RecoveryOptions, parts: PartitionParts): void
   const segmentEnd = later(last?.endOffset ?? floor, floor)
   partition.segments = [...segments.segments]
   partition.segmentEnd = segmentEnd
-  partition.areNamesDirty = [segments.damagedPaths, segments.repeatedPaths, segments.orphanPaths].some(
-    (paths) => paths.length > 0,
-  )
   let repeated = 0
   while (repeated < partition.index.count && partition.index.baseOffset(repeated) < segmentEnd) repeated++
   partition.index.dropFirst(repeated)

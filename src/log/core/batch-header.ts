@@ -53,11 +53,17 @@ export interface BatchHeader {
 export const batchSize = (bodySize: number): number => alignUp(BATCH_HEADER_SIZE + bodySize, BATCH_ALIGNMENT)
 
 /** Writes all fields but header CRC and index, which `sealBatchHeader` adds when the group is written. */
-export function encodeBatchHeader(area: ByteArea, at: number, header: Omit<BatchHeader, 'index'>): void {
+export function encodeBatchHeader(
+  area: ByteArea,
+  at: number,
+  header: Omit<BatchHeader, 'index' | 'bodyCrc' | 'bodySize'>,
+  bodyCrc: number,
+  bodySize: number,
+): void {
   const { view } = area
   view.setUint32(at, 0, true)
-  view.setUint32(at + 4, header.bodyCrc, true)
-  view.setUint32(at + 8, header.bodySize, true)
+  view.setUint32(at + 4, bodyCrc, true)
+  view.setUint32(at + 8, bodySize, true)
   view.setUint32(at + 12, header.count, true)
   view.setBigUint64(at + 16, header.baseOffset, true)
   view.setBigUint64(at + 24, header.appendTimeUs, true)

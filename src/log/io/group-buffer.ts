@@ -55,7 +55,7 @@ export class GroupBuilder {
     const size = batchSize(bodySize)
     bytes.fill(0, bodyAt + bodySize, at + size)
     const bodyCrc = bodySize === 0 ? 0 : checksum(bytes, bodyAt, bodyAt + bodySize, 0)
-    encodeBatchHeader(this.area, at, { ...batch.fields, bodyCrc, bodySize })
+    encodeBatchHeader(this.area, at, batch.fields, bodyCrc, bodySize)
     batch.at = at
     batch.size = size
     this.batches.push(batch)

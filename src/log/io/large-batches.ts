@@ -227,7 +227,7 @@ function rawBatch(batch: PendingBatch, recordsBytes: Uint8Array, tag: ProducerTa
   const tagSize = tag === undefined ? 0 : encodeTag(tagArea.bytes, 0, tag)
   const bodySize = tagSize + recordsBytes.length
   const area = createArea(batchSize(bodySize))
-  encodeBatchHeader(area, 0, { ...batch.fields, kind: BATCH_KIND.data, bodyCrc: 0, bodySize })
+  encodeBatchHeader(area, 0, { ...batch.fields, kind: BATCH_KIND.data }, 0, bodySize)
   area.bytes.set(tagArea.bytes.subarray(0, tagSize), BATCH_HEADER_SIZE)
   area.bytes.set(recordsBytes, BATCH_HEADER_SIZE + tagSize)
   return area.bytes

@@ -182,7 +182,7 @@ export class Repacker {
   async #sync(jobs: readonly Job[]): Promise<void> {
     for (const { partition, writer } of jobs) {
       if (!partition.isRemoved) await writer.sync()
-      const isChanged = writer.hasNewFiles || partition.areNamesDirty
+      const isChanged = writer.hasNewFiles || (partition.areNamesDirty && partition.segments.length > 0)
       if (!isChanged || partition.isRemoved || this.#options.rules?.isDirectorySyncSkipped) continue
       await this.#syncNames(partition, writer)
     }
