@@ -341,4 +341,6 @@ export interface CursorRow {
   readonly confirmedOffset: bigint
   /** Where the confirmed record lies upstream, when the upstream told. */
   readonly upstreamOffset: bigint | null
+  /** How often the upstream was found ahead of this log (a restored backup): ids differ from then on. Default 0. */
+  readonly incarnation?: number
 }

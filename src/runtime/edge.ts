@@ -13,6 +13,7 @@ import { createBroker, type RootCredentials, type RunningBroker } from './broker
 import { watchClock } from './clock-trust.ts'
 import { configInvalid, formatConfig } from './config/load.ts'
 import type { Config } from './config/schema.ts'
+import { createDeadLetters } from './dead-letters.ts'
 import { createEdgeDeviceBroker, startDeviceHub } from './device/index.ts'
 import { findExposedListeners } from './exposure.ts'
 import { cursorStoreOf, logSourceOf, routeStatuses, syncOptionsOf } from './forwarding.ts'
@@ -48,6 +49,14 @@ export interface Edge extends AsyncDisposable {
   readonly generatedRootPassword: string | null
   /** Everything that stops is stopped, everything acked is durable. Idempotent, bounded in time. */
   close(): Promise<void>
+}
+
+interface ForwardingParts {
+  readonly config: Config
+  readonly log: Log
+  readonly broker: RunningBroker
+  readonly clock: Clock
+  readonly logger: Logger
 }
 
 /**
@@ -108,7 +117,7 @@ async function compose({ config, clock, logger, root }: EdgeOptions, opened: Asy
   )
   const theLog = log
   // Before anything can be appended: what the log holds now is what an earlier process may have sent.
-  const sync = config['sync.upstreams'].length === 0 ? null : startForwarding(config, log, clock, logger)
+  const sync = config['sync.upstreams'].length === 0 ? null : startForwarding({ config, log, broker, clock, logger })
   if (sync !== null) opened.use(sync)
   const routes = () => routeStatuses(sync, clock)
   const server = createProtocolServer({ broker, log, clock, logger, settings: config.tcp, serverVersion: IGGY_VERSION })
@@ -180,8 +189,9 @@ async function compose({ config, clock, logger, root }: EdgeOptions, opened: Asy
   }
 }
 
-function startForwarding(config: Config, log: Log, clock: Clock, logger: Logger): Sync {
-  const ports = { log: logSourceOf(log), cursors: cursorStoreOf(log), clock, logger }
+function startForwarding({ config, log, broker, clock, logger }: ForwardingParts): Sync {
+  const deadLetters = createDeadLetters(broker)
+  const ports = { log: logSourceOf(log), cursors: cursorStoreOf(log), deadLetters, clock, logger }
   return startSync(syncOptionsOf(config), ports)
 }
 

@@ -77,7 +77,7 @@ function statusOf(upstream: UpstreamState, route: string, nowUs: bigint): SyncRo
     cause: upstream.reason?.text ?? blocked?.reason?.text ?? '',
     lagMessages: Number(partitions.reduce((sum, { lagCount }) => sum + lagCount, 0n)),
     confirmedMessages: Number(partitions.reduce((sum, { sentCount }) => sum + sentCount, 0n)),
-    failureCount: upstream.attempts,
+    failureCount: upstream.failureCount,
     nextTryAtUs: waitMs === null ? null : nowUs + BigInt(waitMs) * 1000n,
     lastConfirmedAtUs: agoMs.length === 0 ? null : nowUs - BigInt(Math.min(...agoMs)) * 1000n,
   }

@@ -49,7 +49,7 @@ export class Progress {
         'DELETE FROM consumer_offsets WHERE partition_key = ? AND kind = ? AND consumer_id = ?',
       ),
       putCursor: connection.statement(
-        'INSERT OR REPLACE INTO cursors (partition_key, route, confirmed_offset, upstream_offset) VALUES (?, ?, ?, ?)',
+        'INSERT OR REPLACE INTO cursors (partition_key, route, confirmed_offset, upstream_offset, incarnation) VALUES (?, ?, ?, ?, ?)',
       ),
       deleteCursor: connection.statement('DELETE FROM cursors WHERE partition_key = ? AND route = ?'),
     }
@@ -100,7 +100,11 @@ export class Progress {
   setCursor(route: string, partitionKey: number, row: CursorRow): void {
     assert(row.confirmedOffset >= -1n, `a cursor is -1 (nothing confirmed) or an offset: ${row.confirmedOffset}`)
     const upstreamOffset = row.upstreamOffset === null ? null : toInteger(row.upstreamOffset)
-    this.#cursors.set(partitionKey, route, { confirmedOffset: toInteger(row.confirmedOffset), upstreamOffset })
+    this.#cursors.set(partitionKey, route, {
+      confirmedOffset: toInteger(row.confirmedOffset),
+      upstreamOffset,
+      incarnation: row.incarnation ?? 0,
+    })
     this.#wake(WRITE_INTERVAL_MS)
   }
 
@@ -141,7 +145,7 @@ export class Progress {
     for (const [route, row] of [...this.#cursors.of(partitionKey)]) {
       if (row.confirmedOffset < nextOffset) continue
       // Where the record lay upstream is no longer known to be true.
-      this.#cursors.set(partitionKey, route, { confirmedOffset: nextOffset - 1n, upstreamOffset: null })
+      this.#cursors.set(partitionKey, route, { ...row, confirmedOffset: nextOffset - 1n, upstreamOffset: null })
       count++
     }
     if (count > 0) this.#wake(WRITE_INTERVAL_MS)
@@ -202,7 +206,7 @@ export class Progress {
       }
       for (const { partitionKey, column, value } of cursors) {
         if (value === undefined) deleteCursor.run(partitionKey, column)
-        else putCursor.run(partitionKey, column, value.confirmedOffset, value.upstreamOffset)
+        else putCursor.run(partitionKey, column, value.confirmedOffset, value.upstreamOffset, value.incarnation ?? 0)
       }
     })
     this.#offsets.written(offsets)
@@ -222,10 +226,20 @@ export class Progress {
     }
     const cursors = connection.bigStatement<
       [],
-      { partition_key: bigint; route: string; confirmed_offset: bigint; upstream_offset: bigint | null }
+      {
+        partition_key: bigint
+        route: string
+        confirmed_offset: bigint
+        upstream_offset: bigint | null
+        incarnation: bigint
+      }
     >('SELECT * FROM cursors')
     for (const row of cursors.iterate()) {
-      const value = { confirmedOffset: row.confirmed_offset, upstreamOffset: row.upstream_offset }
+      const value = {
+        confirmedOffset: row.confirmed_offset,
+        upstreamOffset: row.upstream_offset,
+        incarnation: Number(row.incarnation),
+      }
       this.#cursors.load(Number(row.partition_key), row.route, value)
     }
   }

@@ -65,6 +65,7 @@ export const SCHEMA_STEPS: readonly string[] = [
     route            TEXT NOT NULL,
     confirmed_offset INTEGER NOT NULL,
     upstream_offset  INTEGER,
+    incarnation      INTEGER NOT NULL,
     PRIMARY KEY (partition_key, route)
   ) STRICT, WITHOUT ROWID;
 
