@@ -175,6 +175,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       randomU64: options.randomU64,
       events: {
         fileSealed: () => this.maintenance.kick(),
+        fileWanted: () => this.maintenance.kick(),
         settled: () => this.#notifyMoved(),
         startRecorded: () => trouble.startRecorded(),
         failed: (error, file) => trouble.failed(error, file, this.journal.refusal !== undefined),

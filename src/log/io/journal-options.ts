@@ -37,6 +37,8 @@ export interface GroupIdentity {
 export interface JournalEvents {
   /** A file is full and synced, or was given up: time to repack. */
   fileSealed(): void
+  /** No spare is there for a group that waits: one must come free, or be made. */
+  fileWanted(): void
   /** After acks and watermarks of a write or sync: wake who waits for messages. */
   settled(): void
   /** A group that names this machine start is synced. */

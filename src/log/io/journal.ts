@@ -55,6 +55,7 @@ export class Journal {
   #refusal: EdgeError | undefined
   #isClosed = false
   #isTurnDue = false
+  #isFileWanted = false
   #cancelTimer: (() => void) | undefined
   #appendedCount = 0
   #syncedCount = 0
@@ -150,6 +151,8 @@ export class Journal {
 
   /** A spare file may be there: what waits for one goes on. */
   fileReady(): void {
+    this.#isFileWanted = false
+    if (this.#files.active === undefined && this.#files.spareCount === 0) return
     if (this.#again.length > 0 || !this.#open.isEmpty) this.#commit.force()
     this.#soon()
   }
@@ -265,7 +268,11 @@ export class Journal {
     }
     const next = this.#files.activate()
     if (next !== undefined) assert(next.position + length <= next.size, `group of ${length} bytes fits a file`)
-    // Else everything waits for the repack, which calls `fileReady`.
+    // Else everything waits for the repack, which calls `fileReady`. Asked once, not with every append.
+    if (next === undefined && !this.#isFileWanted) {
+      this.#isFileWanted = true
+      this.#options.events.fileWanted()
+    }
     return next
   }
 
