@@ -7,7 +7,6 @@
  */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -15,6 +14,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type Client, connect, type Device } from '../../src/sdk/index.ts'
 import { ApacheServer, apacheBinary } from '../support/apache-server.ts'
 import { startEdgeProcess } from '../support/edge-process.ts'
+import { freePort } from '../support/free-port.ts'
 
 const READINGS = Number(process.env.EDGE_TEST_READINGS ?? 4000)
 const DEVICES = 16
@@ -30,20 +30,6 @@ interface Killable {
   readonly url: string
   start(): Promise<void>
   kill(): Promise<void>
-}
-
-/** Below the range the kernel takes source ports from: else a client's connection may sit on it while the server is away. */
-async function freePort(): Promise<number> {
-  for (;;) {
-    const port = 10_000 + Math.floor(Math.random() * 20_000)
-    const server = createServer()
-    const isFree = await new Promise<boolean>((resolve) => {
-      server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true))
-    })
-    if (!isFree) continue
-    await new Promise((resolve) => server.close(resolve))
-    return port
-  }
 }
 
 /** An edge that comes back on the same ports and data. */

@@ -4,8 +4,9 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
+import { freePort } from './free-port.ts'
 
 const START_TIMEOUT_MS = 20_000
 
@@ -39,7 +40,7 @@ export class ApacheServer implements AsyncDisposable {
   }
 
   static async start(binary: string, folder: string): Promise<ApacheServer> {
-    const server = new ApacheServer(binary, folder, await freePorts(5))
+    const server = new ApacheServer(binary, folder, await Promise.all(Array.from({ length: 5 }, freePort)))
     await server.startAgain()
     return server
   }
@@ -85,17 +86,6 @@ export class ApacheServer implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.kill()
   }
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'))
-  await Promise.all(servers.map((server) => once(server, 'listening')))
-  const ports = servers.map((server) => {
-    const address = server.address()
-    return typeof address === 'object' && address !== null ? address.port : 0
-  })
-  await Promise.all(servers.map((server) => once(server.close(), 'close')))
-  return ports
 }
 
 async function accepts(port: number): Promise<boolean> {
