@@ -4,19 +4,15 @@ import { EdgeError } from '../../errors.ts'
 import { ourVariable, readIggyEnvironment } from '../config/iggy-environment.ts'
 import { type ConfigSources, loadConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
+import { parseAddress } from '../config/value.ts'
+import { isLoopback } from '../exposure.ts'
 import type { CommandContext } from './command.ts'
 import type { Values } from './grammar.ts'
 
 /** Where a packaged installation keeps it; read when `--config` names none. */
 const DEFAULT_FILES = ['/etc/iggy-edge/edge.toml']
 
-/** Every listener on this machine only, on its usual port. */
-const DEV_FLAGS = {
-  'tcp.address': '127.0.0.1:8090',
-  'websocket.address': '127.0.0.1:8092',
-  'http.address': '127.0.0.1:3000',
-  'webtransport.address': '127.0.0.1:8443',
-} as const
+const LISTENERS = ['tcp', 'websocket', 'http', 'webtransport'] as const
 
 export interface FoundConfiguration {
   readonly config: Config
@@ -32,11 +28,21 @@ export function configurationOf(values: Values, context: Pick<CommandContext, 'e
   const data = values.text('data')
   const flags = data === undefined ? {} : { 'system.path': data }
   const file = fileOf(values.text('config') ?? environment.IGGY_CONFIG_PATH)
-  const isSet = (path: string) => environment[ourVariable(path)] !== undefined
+  const config = loadConfig({ file, environment, flags })
+  if (!values.has('dev')) return { config, ignoredVariables: iggy.ignored }
   // What the operator sets by hand is not taken back by --dev.
-  const dev = values.has('dev') ? Object.entries(DEV_FLAGS).filter(([path]) => !isSet(path)) : []
-  const config = loadConfig({ file, environment, flags: { ...Object.fromEntries(dev), ...flags } })
-  return { config, ignoredVariables: iggy.ignored }
+  const isSet = (path: string) => environment[ourVariable(path)] !== undefined
+  const loopback = Object.fromEntries(loopbackAddresses(config).filter(([path]) => !isSet(path)))
+  return { config: loadConfig({ file, environment, flags: { ...flags, ...loopback } }), ignoredVariables: iggy.ignored }
+}
+
+/** The listeners that other machines could reach, by path, moved to this machine; their ports stay as configured. */
+function loopbackAddresses(config: Config): readonly (readonly [string, string])[] {
+  return LISTENERS.flatMap((name) => {
+    const address = parseAddress(config[name].address)
+    if (address === null || isLoopback(address.host)) return []
+    return [[`${name}.address`, `127.0.0.1:${address.port}`] as const]
+  })
 }
 
 function fileOf(name: string | undefined): ConfigSources['file'] {
