@@ -4,6 +4,7 @@
  */
 import { type EdgeError, toEdgeError } from '../errors.ts'
 import type { RecordBatch } from '../sdk/wire/batch.ts'
+import { sharedKernel } from '../sdk/wire/kernel/shared-kernel.ts'
 import type {
   LogStats,
   Partition,
@@ -86,6 +87,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   readonly damagedPaths: readonly string[]
   readonly #options: EngineOptions
   readonly #reader: PartitionReader
+  readonly #repacker: Repacker
   readonly #moved = new Set<LogPartition>()
   #gate: AppendGate | undefined
   #runNumber: number
@@ -183,7 +185,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       },
       rules,
     })
-    const readBuffer = options.readBuffer ?? new Uint8Array(bufferSize)
+    const readBuffer = options.readBuffer ?? sharedKernel().reserve(bufferSize)
     this.#reader = new PartitionReader(
       new JournalReader(this.journal, this.files, bodyChecksum, readBuffer),
       this.segmentFiles,
@@ -207,12 +209,13 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       clock,
       scheduler,
     })
-    const repacker = new Repacker({
+    this.#repacker = new Repacker({
       fileSystem,
       segments: this.segmentFiles,
       codec: options.codec ?? zstdCodec,
       checksum: bodyChecksum,
       clock,
+      scheduler,
       storeIdBytes,
       partitions: () => this.partitions.values(),
       limitsOf: (partition) => this.#limitsOf(partition),
@@ -231,7 +234,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       retryMs: settings.append_retry,
       repackAfterUs: settings.repack_after * 1000,
       report: options.report,
-      repack: (file) => repacker.pack(file),
+      repack: (file) => this.#repacker.pack(file),
       checkpoint: (packed) => this.#checkpoint(packed),
       journal: this.journal,
       changed: () => this.#gate?.segmentsChanged(),
@@ -320,6 +323,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     // Repacking goes on meanwhile: it may be what the last batches wait for.
     await this.#within(CLOSE_WAIT_MS, this.flush())
     await this.maintenance.close()
+    this.#repacker.close()
     try {
       this.#checkpoint([...this.partitions.values()])
     } catch (error) {

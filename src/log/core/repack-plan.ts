@@ -20,28 +20,26 @@ export type RepackUnit =
   | { readonly kind: 'block'; readonly batches: readonly RepackBatch[] }
   | { readonly kind: 'external'; readonly batch: RepackBatch }
 
-export function planUnits(batches: readonly RepackBatch[]): RepackUnit[] {
-  const units: RepackUnit[] = []
+/** One unit at a time: a file of single readings holds tens of thousands of batches. */
+export function* planUnits(batches: Iterable<RepackBatch>): Generator<RepackUnit> {
   let block: RepackBatch[] = []
   let size = 0
-  const close = (): void => {
-    if (block.length > 0) units.push({ kind: 'block', batches: block })
-    block = []
-    size = 0
-  }
   for (const batch of batches) {
-    if (batch.header.kind === BATCH_KIND.external) {
-      close()
-      units.push({ kind: 'external', batch })
+    const last = block.at(-1)
+    const isExternal = batch.header.kind === BATCH_KIND.external
+    if (last !== undefined && (isExternal || mustSplit(last, batch, size + batch.size, block.length))) {
+      yield { kind: 'block', batches: block }
+      block = []
+      size = 0
+    }
+    if (isExternal) {
+      yield { kind: 'external', batch }
       continue
     }
-    const last = block.at(-1)
-    if (last !== undefined && mustSplit(last, batch, size + batch.size, block.length)) close()
     block.push(batch)
     size += batch.size
   }
-  close()
-  return units
+  if (block.length > 0) yield { kind: 'block', batches: block }
 }
 
 function mustSplit(last: RepackBatch, next: RepackBatch, size: number, count: number): boolean {

@@ -8,15 +8,17 @@
 import type { Clock } from '../../clock.ts'
 import { type EdgeError, toEdgeError } from '../../errors.ts'
 import { BATCH_KIND, stripBatchHeader } from '../core/batch-header.ts'
-import { areaOf, type ByteArea } from '../core/byte-area.ts'
+import { type ByteArea, createArea } from '../core/byte-area.ts'
 import type { Checksum } from '../core/checksum.ts'
 import { endOf, planUnits, type RepackBatch, type RollLimits } from '../core/repack-plan.ts'
-import { BLOCK_CODEC } from '../core/segment-format.ts'
+import { BLOCK_CODEC, BLOCK_RAW_SIZE } from '../core/segment-format.ts'
 import type { LogPartition } from '../partition.ts'
+import type { Scheduler } from '../scheduler.ts'
 import type { BlockCodec } from './block-codec.ts'
 import type { FileSystem } from './file-system.ts'
 import type { JournalFile } from './journal-file.ts'
 import { parseBatch } from './journal-reader.ts'
+import { RepackBuffer } from './repack-buffer.ts'
 import type { SegmentFiles } from './segment-files.ts'
 import { type NewBlock, SegmentWriter } from './segment-writer.ts'
 
@@ -32,6 +34,7 @@ export interface RepackerOptions {
   readonly codec: BlockCodec
   readonly checksum: Checksum
   readonly clock: Clock
+  readonly scheduler: Scheduler
   readonly storeIdBytes: Uint8Array
   readonly partitions: () => Iterable<LogPartition>
   readonly limitsOf: (partition: LogPartition) => RollLimits
@@ -51,9 +54,18 @@ interface Job {
 
 export class Repacker {
   readonly #options: RepackerOptions
+  /** Where blocks are put together, one after another. */
+  readonly #block = createArea(BLOCK_RAW_SIZE)
+
+  readonly #buffer: RepackBuffer
 
   constructor(options: RepackerOptions) {
     this.#options = options
+    this.#buffer = new RepackBuffer(options.scheduler)
+  }
+
+  close(): void {
+    this.#buffer.release()
   }
 
   /**
@@ -63,9 +75,10 @@ export class Repacker {
    * @throws EDGE_DISK_FULL, EDGE_IO: nothing has changed.
    */
   async pack(file: JournalFile): Promise<readonly LogPartition[]> {
-    const area = await readLater(file)
+    const area = this.#buffer.take(file.position)
     const jobs: Job[] = []
     try {
+      await file.handle.readLater(area.bytes, 0)
       for (const partition of [...this.#options.partitions()]) {
         const job = this.#jobFor(partition, file)
         if (job === undefined) continue
@@ -80,6 +93,8 @@ export class Repacker {
         writer.abort()
       }
       throw failure
+    } finally {
+      this.#buffer.done()
     }
     for (const { partition, entryCount, writer, endOffset } of jobs) {
       const begun = writer.commit()
@@ -116,9 +131,8 @@ export class Repacker {
 
   async #packPartition(job: Job, file: JournalFile, area: ByteArea): Promise<void> {
     const { partition, writer } = job
-    const batches = this.#gather(job, file, area)
     let packedEnd = partition.segmentEnd
-    for (const unit of planUnits(batches)) {
+    for (const unit of planUnits(this.#gather(job, file, area))) {
       if (partition.isRemoved) return
       if (unit.kind === 'external') {
         const segment = partition.externals.get(unit.batch.header.baseOffset)
@@ -130,7 +144,7 @@ export class Repacker {
       const first = unit.batches[0]
       const last = unit.batches.at(-1)
       if (first === undefined || last === undefined) continue
-      const raw = joined(unit.batches, area)
+      const raw = this.#joined(unit.batches, area)
       const body = await this.#options.codec.encode(raw)
       // The catalog may have moved the folder to the trash meanwhile.
       if (partition.isRemoved) return
@@ -156,10 +170,9 @@ export class Repacker {
   }
 
   /** Batches of the file that are still needed, checked; a damaged one becomes a hole. */
-  #gather(job: Job, file: JournalFile, area: ByteArea): RepackBatch[] {
+  *#gather(job: Job, file: JournalFile, area: ByteArea): Generator<RepackBatch> {
     const { partition, entryCount } = job
     const { index } = partition
-    const batches: RepackBatch[] = []
     for (let entry = 0; entry < entryCount; entry++) {
       const baseOffset = index.baseOffset(entry)
       const position = index.position(entry)
@@ -174,9 +187,21 @@ export class Repacker {
       const { header } = parsed
       if (header.kind === BATCH_KIND.sequence || baseOffset < partition.logStartOffset) continue
       job.endOffset = header.baseOffset + BigInt(header.count)
-      batches.push({ header, position, size, boot: file.bootAt(position) })
+      yield { header, position, size, boot: file.bootAt(position) }
     }
-    return batches
+  }
+
+  /** The batches as they lie in a block: one behind the other, without their checksums. Valid until the next call. */
+  #joined(batches: readonly RepackBatch[], from: ByteArea): Uint8Array {
+    const size = batches.reduce((sum, batch) => sum + batch.size, 0)
+    const to = size <= BLOCK_RAW_SIZE ? this.#block : createArea(size)
+    let at = 0
+    for (const batch of batches) {
+      to.bytes.set(from.bytes.subarray(batch.position, batch.position + batch.size), at)
+      stripBatchHeader(to, at)
+      at += batch.size
+    }
+    return to.bytes.subarray(0, size)
   }
 
   async #sync(jobs: readonly Job[]): Promise<void> {
@@ -216,22 +241,3 @@ const emptyBlock = (offset: bigint, partition: LogPartition): NewBlock => ({
   boot: 0,
   recordCount: 0,
 })
-
-/** The batches as they lie in a block: one behind the other, without their checksums. */
-function joined(batches: readonly RepackBatch[], from: ByteArea): Uint8Array {
-  const size = batches.reduce((sum, batch) => sum + batch.size, 0)
-  const to = areaOf(new Uint8Array(size))
-  let at = 0
-  for (const batch of batches) {
-    to.bytes.set(from.bytes.subarray(batch.position, batch.position + batch.size), at)
-    stripBatchHeader(to, at)
-    at += batch.size
-  }
-  return to.bytes
-}
-
-async function readLater(file: JournalFile): Promise<ByteArea> {
-  const bytes = new Uint8Array(file.position)
-  await file.handle.readLater(bytes, 0)
-  return areaOf(bytes)
-}

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { RepackBuffer } from '../../../../src/log/io/repack-buffer.ts'
+
+function manualScheduler() {
+  const timers = new Set<() => void>()
+  return {
+    nextTurn: (task: () => void) => task(),
+    after(_milliseconds: number, task: () => void) {
+      timers.add(task)
+      return () => void timers.delete(task)
+    },
+    fire() {
+      for (const task of [...timers]) task()
+    },
+    get count() {
+      return timers.size
+    },
+  }
+}
+
+test('file after file takes the same buffer', () => {
+  const scheduler = manualScheduler()
+  const buffer = new RepackBuffer(scheduler)
+  const first = buffer.take(100)
+  buffer.done()
+  const second = buffer.take(80)
+  assert.equal(second.bytes.buffer, first.bytes.buffer)
+  assert.equal(second.bytes.length, 80)
+  assert.equal(scheduler.count, 0)
+  buffer.done()
+  assert.equal(buffer.take(200).bytes.length, 200)
+})
+
+test('when no file has come for a while the memory is given back at once', () => {
+  const scheduler = manualScheduler()
+  const buffer = new RepackBuffer(scheduler)
+  const { bytes } = buffer.take(100)
+  buffer.done()
+  scheduler.fire()
+  assert.equal(bytes.length, 0)
+  assert.equal(buffer.take(100).bytes.length, 100)
+  buffer.release()
+  assert.equal(scheduler.count, 0)
+})
