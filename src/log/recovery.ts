@@ -187,6 +187,17 @@ interface PartitionParts {
 function recoverPartition(options: RecoveryOptions, parts: PartitionParts): void {
   const { partition, state, segments } = parts
   const last = segments.segments.at(-1)
+  // Damage took the journal's first batches, and the block that holds them goes on beyond: it may not be synced, so the
+  // journal counts for what it still has, and the block only serves what nothing else does.
+  if (
+    last !== undefined &&
+    state.first !== undefined &&
+    state.first < last.endOffset &&
+    !options.rules.isJournalIgnored
+  ) {
+    last.endOffset = state.first
+    last.isClosed = true
+  }
   const floor = partition.spec.floorOffset
   const segmentEnd = later(last?.endOffset ?? floor, floor)
   partition.segments = [...segments.segments]
