@@ -85,7 +85,7 @@ const DESCRIPTIONS: readonly OptionDescription[] = [
     'size_of_messages_required_to_save',
     'uint64',
     FIXED,
-    number('uint64', 0n, GIB),
+    number('uint64', 0n, GIB, parseByteText),
     'Kept for compatibility, as the one before.',
   ),
   describe(
@@ -181,19 +181,32 @@ function word(...words: readonly string[]): Parser {
   }
 }
 
+/** A bool, or its text: that is how command lines and Python's client give it. */
 function flag(key: string, value: HeaderScalar, kind: HeaderKind): boolean {
-  if (typeof value !== 'boolean') throw invalid(key, 'a bool', kind)
-  return value
+  if (typeof value === 'boolean') return value
+  if (kind === 'string' && (value === 'true' || value === 'false')) return value === 'true'
+  throw invalid(key, 'a bool or its text', `${kind} ${String(value)}`)
 }
 
-function number(expected: HeaderKind, min: bigint, max: number): Parser {
+/** A number of that kind, or its text. */
+function number(
+  expected: 'uint32' | 'uint64',
+  min: bigint,
+  max: number,
+  parseText: (text: string) => bigint | undefined = parseDecimal,
+): Parser {
   return (key, value, kind) => {
-    const isNumber = kind === expected && (typeof value === 'number' || typeof value === 'bigint')
-    if (!isNumber || BigInt(value) < min || BigInt(value) > BigInt(max)) {
-      throw invalid(key, `${expected} of ${min}..${max}`, `${kind} ${String(value)}`)
+    const given = kind === 'string' ? parseText(String(value)) : kind === expected ? value : undefined
+    const isNumber = typeof given === 'number' || typeof given === 'bigint'
+    if (!isNumber || BigInt(given) < min || BigInt(given) > BigInt(max)) {
+      throw invalid(key, `${expected} of ${min}..${max}, or its text`, `${kind} ${String(value)}`)
     }
-    return value
+    return expected === 'uint32' ? Number(given) : BigInt(given)
   }
+}
+
+function parseDecimal(text: string): bigint | undefined {
+  return /^\d{1,20}$/.test(text) ? BigInt(text) : undefined
 }
 
 /** A u64, or its text; 0 = as configured. */

@@ -3,7 +3,7 @@ import { EdgeError } from '../../errors.ts'
 import type { TopicOptions } from '../../log/index.ts'
 import { headerKindName } from '../../sdk/wire/header-values.ts'
 import type { Option } from '../../sdk/wire/options.ts'
-import { optionOf, scalarOfOption, TOPIC_OPTIONS } from '../broker/topic-option-catalog.ts'
+import { scalarOfOption } from '../broker/topic-option-catalog.ts'
 import { derivedOptions, describeTopicOptions, explicitOptions, type TopicDefaults } from '../broker/topic-options.ts'
 import type { JsonObject, JsonValue } from './json.ts'
 
@@ -14,16 +14,6 @@ export function refuseOptions(given: OptionTexts | undefined): void {
   const [key] = (given ?? new Map<string, string>()).keys()
   if (key !== undefined)
     throw new EdgeError('EDGE_OPTION_UNKNOWN', `Unsupported option key: ${key}`, { details: { key } })
-}
-
-/** Text becomes the kind its key wants where it looks like it; the broker judges the rest. */
-export function optionOfText(key: string, text: string): Option {
-  // Understood as in Iggy's V4, though no part of the catalogue.
-  const kind = key === 'enforce_fsync' ? 'bool' : TOPIC_OPTIONS.get(key)?.kind
-  if (kind === 'bool' && (text === 'true' || text === 'false')) return optionOf(key, 'bool', text === 'true')
-  if (kind === 'uint32' && /^\d{1,9}$/.test(text)) return optionOf(key, 'uint32', Number(text))
-  if (kind === 'uint64' && /^\d{1,19}$/.test(text)) return optionOf(key, 'uint64', BigInt(text))
-  return optionOf(key, 'string', text)
 }
 
 /** Every key with the value in force as text; `explicit` tells what the topic's creator asked for. */

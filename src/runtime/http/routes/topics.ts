@@ -5,7 +5,6 @@ import { type HttpRequest, json, NO_CONTENT, notFound, type Route, type RouteCon
 import { nameOf, pathIdentifier } from '../path-values.ts'
 import { wrongShape } from '../rejection.ts'
 import { describe, entries, object, optional, type Shape, text, u8, u32, u64 } from '../shape.ts'
-import { optionOfText } from '../topic-options.ts'
 import { viewTopic, viewTopicDetails } from '../views.ts'
 import { readConsistency } from './consistency.ts'
 
@@ -103,7 +102,7 @@ export function topicRoutes({ broker }: RouteContext): readonly Route[] {
  * @throws {EdgeError} EDGE_OPTION_UNKNOWN, EDGE_OPTION_INVALID.
  */
 function optionsOf(body: TopicBody, purpose: 'create' | 'update'): Partial<TopicOptions> {
-  const options = new Map([...(body.options ?? [])].map(([key, text]) => [key, optionOfText(key, text)]))
+  const options = new Map([...(body.options ?? [])].map(([key, text]) => [key, optionOf(key, 'string', text)]))
   const { compression_algorithm: codec, message_expiry: expiry, max_topic_size: size } = body
   // A new topic that names the default has not asked for anything.
   if (codec !== undefined && (codec !== 'none' || purpose === 'update'))

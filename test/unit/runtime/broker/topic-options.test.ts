@@ -64,6 +64,28 @@ describe('values', () => {
     })
   })
 
+  test('of flags and numbers come as text too, and are shown in their own kinds', () => {
+    const options = created([
+      text('enforce_fsync', 'true'),
+      text('preallocate_segments', 'false'),
+      text('messages_required_to_save', '32'),
+      text('size_of_messages_required_to_save', '2 MiB'),
+      text('dedup_max_entries', '5'),
+      text('retain_last', 'true'),
+    ])
+    assert.equal(options.durability, 'durable')
+    assert.equal(options.retainLast, true)
+    assert.equal(options.dedupWindow?.maxEntries, 5)
+    assert.deepEqual(values(explicitOptions(options)), {
+      dedup_max_entries: 5,
+      enforce_fsync: true,
+      messages_required_to_save: 32,
+      preallocate_segments: false,
+      retain_last: true,
+      size_of_messages_required_to_save: 2_097_152n,
+    })
+  })
+
   test('without a bound are null to the log and shown as given', () => {
     const options = created([optionOf('message_expiry', 'uint64', UNLIMITED), text('max_topic_size', 'unlimited')])
     assert.equal(options.messageExpiryUs, null)
@@ -79,6 +101,9 @@ describe('values', () => {
     ['a segment below 1 MiB', optionOf('segment_size', 'uint64', 1000n), 'EDGE_OPTION_INVALID'],
     ['a segment of odd size', optionOf('segment_size', 'uint64', 1_048_577n), 'EDGE_OPTION_INVALID'],
     ['a number as flag', optionOf('enforce_fsync', 'uint8', 1), 'EDGE_OPTION_INVALID'],
+    ['a word as flag', text('enforce_fsync', 'yes'), 'EDGE_OPTION_INVALID'],
+    ['a word as number', text('messages_required_to_save', 'many'), 'EDGE_OPTION_INVALID'],
+    ['a number of another kind', optionOf('messages_required_to_save', 'uint64', 32n), 'EDGE_OPTION_INVALID'],
     ['too many messages to save', optionOf('messages_required_to_save', 'uint32', 16_777_217), 'EDGE_OPTION_INVALID'],
     ['text that is no duration', text('message_expiry', 'soon'), 'EDGE_OPTION_INVALID'],
     ['a topic smaller than a segment', optionOf('max_topic_size', 'uint64', 1000n), 'EDGE_TOPIC_SIZE_INVALID'],
