@@ -6,15 +6,20 @@ export interface Clock {
   monotonicUs(): number
 }
 
+const START_MS = performance.timeOrigin
+
 /** The machine's clocks. */
 export const systemClock: Clock = {
-  wallUs: () => BigInt(Math.round((performance.timeOrigin + performance.now()) * 1000)) + wallStepUs(),
+  wallUs() {
+    const fineMs = START_MS + performance.now()
+    return BigInt(Math.round(fineMs * 1000) + wallStepMs(fineMs) * 1000)
+  },
   monotonicUs: () => performance.now() * 1000,
 }
 
-/** `performance` follows the wall clock of the process start; this adds what the wall clock has stepped since then. */
-function wallStepUs(): bigint {
-  const differenceMs = Date.now() - (performance.timeOrigin + performance.now())
+/** `performance` follows the wall clock of the process start; this is what the wall clock has stepped since then. */
+function wallStepMs(fineMs: number): number {
+  const differenceMs = Date.now() - fineMs
   // Below 50 ms it is rounding and slewing: the finer clock is right.
-  return Math.abs(differenceMs) < 50 ? 0n : BigInt(Math.round(differenceMs)) * 1000n
+  return Math.abs(differenceMs) < 50 ? 0 : Math.round(differenceMs)
 }

@@ -64,7 +64,8 @@ export class SendQueue {
           confirmations: slot.result === null ? [] : [slot.result],
         })
     }
-    this.slots.splice(0, count)
+    if (count === this.slots.length) this.slots.length = 0
+    else this.slots.splice(0, count)
     return count > 0
   }
 }
