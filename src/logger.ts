@@ -1,4 +1,5 @@
 import { type DestinationStream, pino } from 'pino'
+import { LineFolding } from './line-folding.ts'
 
 export type LogLevel = 'error' | 'warn' | 'info' | 'debug'
 
@@ -16,7 +17,13 @@ export interface Logger {
   debug(event: string, fields?: LogFields): void
 }
 
-/** JSON lines on stderr (or `destination`), written synchronously: a worker transport would cost 5 MB. */
+/** How often lines that were left out are summed up, should no line of their event have told of them. */
+const SUMMARY_INTERVAL_MS = 10 * 60_000
+
+/**
+ * JSON lines on stderr (or `destination`), written synchronously: a worker transport would cost 5 MB. Repeated events are
+ * folded, except at `debug`, which is asked for: the next line that is written says how many were left out.
+ */
 export function createLogger(level: LogLevel, destination?: DestinationStream): Logger {
   const options = {
     level,
@@ -25,8 +32,28 @@ export function createLogger(level: LogLevel, destination?: DestinationStream): 
     formatters: { level: (label: string) => ({ level: label }) },
   }
   const sink = pino(options, destination ?? pino.destination({ dest: 2, sync: true }))
-  const write = (name: LogLevel) => (event: string, fields?: LogFields) => sink[name]({ event, ...plain(fields) })
-  return { error: write('error'), warn: write('warn'), info: write('info'), debug: write('debug') }
+  const folding = new LineFolding()
+  const write =
+    (name: Exclude<LogLevel, 'debug'>) =>
+    (event: string, fields?: LogFields): void => {
+      if (!sink.isLevelEnabled(name)) return
+      const foldedCount = folding.take(event, performance.now())
+      if (foldedCount === null) return
+      sink[name]({ event, ...plain(fields), ...(foldedCount === 0 ? {} : { folded_count: foldedCount }) })
+    }
+  const sumUp = () => {
+    for (const { event, count } of folding.drain())
+      sink.warn({ event: 'logger.folded', of: event, folded_count: count })
+  }
+  setInterval(sumUp, SUMMARY_INTERVAL_MS).unref()
+  return {
+    error: write('error'),
+    warn: write('warn'),
+    info: write('info'),
+    debug: (event, fields) => {
+      if (sink.isLevelEnabled('debug')) sink.debug({ event, ...plain(fields) })
+    },
+  }
 }
 
 export const silentLogger: Logger = { error() {}, warn() {}, info() {}, debug() {} }
