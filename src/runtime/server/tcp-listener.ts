@@ -54,7 +54,7 @@ export async function listenTcp(options: TcpListenerOptions): Promise<TcpListene
       served.once('close', () => connectionCount--)
     },
   )
-  await listen(server, options)
+  await listen(server, options, options.logger)
   const bound = server.address()
   const port = typeof bound === 'object' && bound !== null ? bound.port : options.port
   return {
@@ -71,13 +71,19 @@ export async function listenTcp(options: TcpListenerOptions): Promise<TcpListene
 }
 
 /** @throws {EdgeError} EDGE_ADDRESS_IN_USE, EDGE_IO. */
-export function listen(server: Server, { host, port }: ListenAddress): Promise<void> {
+export function listen(server: Server, { host, port }: ListenAddress, logger: Logger): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
+    const failed = (error: NodeJS.ErrnoException) => {
       const code = error.code === 'EADDRINUSE' ? 'EDGE_ADDRESS_IN_USE' : 'EDGE_IO'
       reject(new EdgeError(code, `listening on ${host}:${port}: ${error.message}`, { cause: error }))
+    }
+    server.once('error', failed)
+    server.listen({ host, port }, () => {
+      server.off('error', failed)
+      // One connection could not be accepted (no file descriptor, no memory): it must not end all others.
+      server.on('error', (error) => logger.warn('server.accept.failed', { port, error: error.message }))
+      resolve()
     })
-    server.listen({ host, port }, resolve)
   })
 }
 

@@ -17,7 +17,12 @@ import { encodeClose, encodeWebsocketFrame, OPCODE, WebsocketDecoder } from './w
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
 /** A frame of 64 MiB and then some: the connection's own limit comes first. */
 const MAX_MESSAGE_BYTES = 72 * 1024 * 1024
-const HEADERS_TIMEOUT_MS = 10_000
+/** A handshake is one small request without a body. */
+const HANDSHAKE_TIMEOUT_MS = 10_000
+const TIMEOUT_CHECK_MS = 1000
+const MAX_HEAD_BYTES = 16 * 1024
+/** Connections that may be in their handshake beside those that are through it; more are closed as they come. */
+const MAX_HANDSHAKES = 64
 
 export interface WebsocketListenerOptions extends ListenAddress {
   readonly maxConnections: number
@@ -28,9 +33,18 @@ export interface WebsocketListenerOptions extends ListenAddress {
 /** @throws {EdgeError} EDGE_ADDRESS_IN_USE, EDGE_IO. */
 export async function listenWebsocket(options: WebsocketListenerOptions): Promise<Listener> {
   let connectionCount = 0
-  const server = createServer({ headersTimeout: HEADERS_TIMEOUT_MS, noDelay: true }, (_request, response) => {
-    response.writeHead(426, { upgrade: 'websocket', 'content-length': 0 }).end()
+  const http = {
+    headersTimeout: HANDSHAKE_TIMEOUT_MS,
+    requestTimeout: HANDSHAKE_TIMEOUT_MS,
+    connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+    maxHeaderSize: MAX_HEAD_BYTES,
+    noDelay: true,
+  }
+  const server = createServer(http, (_request, response) => {
+    response.writeHead(426, { upgrade: 'websocket', connection: 'close', 'content-length': 0 }).end()
   })
+  server.maxConnections = options.maxConnections + MAX_HANDSHAKES
+  server.on('drop', () => options.logger.warn('server.websocket.over_limit', { limit: server.maxConnections }))
   server.on('upgrade', (request, socket, head) => {
     socket.on('error', (error: Error) => options.logger.debug('server.websocket.error', { error: error.message }))
     const key = keyOf(request)
@@ -46,7 +60,7 @@ export async function listenWebsocket(options: WebsocketListenerOptions): Promis
     )
     serve(socket, request.socket, head, options)
   })
-  await listen(server, options)
+  await listen(server, options, options.logger)
   const bound = server.address()
   return {
     host: options.host,
@@ -54,7 +68,12 @@ export async function listenWebsocket(options: WebsocketListenerOptions): Promis
     get connectionCount() {
       return connectionCount
     },
-    close: () => closeServer(server),
+    close() {
+      const closed = closeServer(server)
+      // Those still in their handshake; whoever is through it belongs to its session.
+      server.closeAllConnections()
+      return closed
+    },
   }
 }
 

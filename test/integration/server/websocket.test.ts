@@ -88,3 +88,34 @@ async function statusOf(port: number, request: string): Promise<string> {
   socket.destroy()
   return bytes.toString()
 }
+
+test('connections that never come to their handshake are bounded', async () => {
+  await using it = await start(2)
+  const sockets = Array.from({ length: 100 }, () => connect(it.listener.port, '127.0.0.1'))
+  const closed = sockets.map((socket) => once(socket.resume(), 'close'))
+  // 2 and 64 handshakes: the 67th and all after it are closed as they come.
+  await Promise.all(closed.slice(66))
+  assert.equal(sockets.filter((socket) => socket.closed).length, 34)
+  for (const socket of sockets) socket.destroy()
+})
+
+test('a listener that closes does not wait for handshakes that never come', async () => {
+  await using running = await startProtocolServer()
+  const accept = running.server.acceptByteSession.bind(running.server)
+  const listener = await listenWebsocket({
+    host: '127.0.0.1',
+    port: 0,
+    maxConnections: 2,
+    logger: silentLogger,
+    accept,
+  })
+  const silent = connect(listener.port, '127.0.0.1').resume()
+  const half = connect(listener.port, '127.0.0.1').resume()
+  await Promise.all([once(silent, 'connect'), once(half, 'connect')])
+  half.write('GET / HTTP/1.1\r\nUpgrade: webs')
+  // The server has accepted both when it answers a third one.
+  await fetch(`http://127.0.0.1:${listener.port}/`)
+  const ended = Promise.all([once(silent, 'close'), once(half, 'close')])
+  await listener.close()
+  await ended
+})
