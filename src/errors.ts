@@ -7,7 +7,7 @@
 
 /** Who acts on an error, and with it what the process does. */
 export type ErrorKind =
-  | 'config' // the operator: all problems at once, exit 78
+  | 'config' // the operator: all problems at once, exit 78; 75 where it may pass by itself
   | 'protocol' // the peer sent what no version of the protocol allows
   | 'auth' // the caller has no, or not enough, rights
   | 'not-found' // the caller named something that is not there
@@ -25,10 +25,10 @@ interface ErrorTraits {
 export const ERROR_TABLE = {
   EDGE_CONFIG_INVALID: { kind: 'config', isRetryable: false },
   EDGE_FEATURE_MISSING: { kind: 'config', isRetryable: false },
-  EDGE_ADDRESS_IN_USE: { kind: 'config', isRetryable: false },
+  EDGE_ADDRESS_IN_USE: { kind: 'config', isRetryable: true },
   EDGE_STORE_NEWER: { kind: 'config', isRetryable: false },
-  EDGE_STORE_IN_USE: { kind: 'config', isRetryable: false },
-  EDGE_STORE_MISSING: { kind: 'config', isRetryable: false },
+  EDGE_STORE_IN_USE: { kind: 'config', isRetryable: true },
+  EDGE_STORE_MISSING: { kind: 'config', isRetryable: true },
   EDGE_KEY_WRONG: { kind: 'config', isRetryable: false },
 
   EDGE_FRAME_INVALID: { kind: 'protocol', isRetryable: false },

@@ -8,14 +8,14 @@ import type { Clock } from '../clock.ts'
 import { EdgeError } from '../errors.ts'
 import { type Log, openLog } from '../log/index.ts'
 import type { Logger } from '../logger.ts'
-import { readSyncOptions, type Sync, startSync } from '../sync/index.ts'
+import { type Sync, startSync } from '../sync/index.ts'
 import { createBroker, type RootCredentials, type RunningBroker } from './broker/index.ts'
 import { watchClock } from './clock-trust.ts'
 import { configInvalid, formatConfig } from './config/load.ts'
 import type { Config } from './config/schema.ts'
+import { findConfigProblems } from './config-problems.ts'
 import { createDeadLetters } from './dead-letters.ts'
 import { createEdgeDeviceBroker, startDeviceHub } from './device/index.ts'
-import { findExposedListeners } from './exposure.ts'
 import { cursorStoreOf, logSourceOf, routeStatuses, syncOptionsOf } from './forwarding.ts'
 import { startHttp } from './http/index.ts'
 import { serveIggySessions } from './iggy-sessions.ts'
@@ -29,6 +29,8 @@ export interface EdgeOptions {
   readonly clock: Clock
   readonly logger: Logger
   readonly root: RootCredentials
+  /** Told the root password that was made at the first start, at once: a start that fails later must not lose it. */
+  readonly onRootPassword?: (password: string) => void
 }
 
 export interface Edge extends AsyncDisposable {
@@ -45,8 +47,6 @@ export interface Edge extends AsyncDisposable {
   certificateSha256(): string | null
   /** What sync carries, route by route. */
   routes(): readonly SyncRouteStatus[]
-  /** Made at the first start: to be shown once. */
-  readonly generatedRootPassword: string | null
   /** Everything that stops is stopped, everything acked is durable. Idempotent, bounded in time. */
   close(): Promise<void>
 }
@@ -67,15 +67,14 @@ interface ForwardingParts {
 export async function startEdge(options: EdgeOptions): Promise<Edge> {
   const { config } = options
   // Configuration is judged before storage is touched.
-  const exposed = findExposedListeners(config)
-  if (exposed.length > 0) throw configInvalid(exposed)
+  const problems = findConfigProblems(config)
+  if (problems.length > 0) throw configInvalid(problems)
   if (config.quic.enabled) {
     throw new EdgeError(
       'EDGE_FEATURE_MISSING',
       'quic.enabled: found true, but this build serves no plain QUIC; use [webtransport] or TCP',
     )
   }
-  readSyncOptions(syncOptionsOf(config))
   await using opened = new AsyncDisposableStack()
   const edge = await compose(options, opened)
   const closing = opened.move()
@@ -87,7 +86,7 @@ export async function startEdge(options: EdgeOptions): Promise<Edge> {
   return { ...edge, close, [Symbol.asyncDispose]: close }
 }
 
-async function compose({ config, clock, logger, root }: EdgeOptions, opened: AsyncDisposableStack) {
+async function compose({ config, clock, logger, root, onRootPassword }: EdgeOptions, opened: AsyncDisposableStack) {
   const dataPath = resolve(config.system.path)
   const startedAtUs = clock.wallUs()
   let log: Log | null = null
@@ -115,6 +114,7 @@ async function compose({ config, clock, logger, root }: EdgeOptions, opened: Asy
       identity: identityOf(config, listeners),
     }),
   )
+  if (broker.generatedRootPassword !== null) onRootPassword?.(broker.generatedRootPassword)
   const theLog = log
   // Before anything can be appended: what the log holds now is what an earlier process may have sent.
   const sync = config['sync.upstreams'].length === 0 ? null : startForwarding({ config, log, broker, clock, logger })
@@ -185,7 +185,6 @@ async function compose({ config, clock, logger, root }: EdgeOptions, opened: Asy
     },
     certificateSha256,
     routes,
-    generatedRootPassword: broker.generatedRootPassword,
   }
 }
 

@@ -45,7 +45,8 @@ function stopSignal(): AbortSignal {
 
 function exitCodeOf(error: EdgeError): number {
   if (isUsageError(error)) return EXIT.usage
-  if (error.kind === 'config') return EXIT.config
+  // What may pass by itself (another process ends, a disk is mounted late) must not keep a supervisor from trying again.
+  if (error.kind === 'config') return error.isRetryable ? EXIT.tryLater : EXIT.config
   return error.kind === 'upstream' ? EXIT.unavailable : EXIT.failed
 }
 

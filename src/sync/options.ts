@@ -52,12 +52,21 @@ export function readSyncOptions(options: SyncOptions): SyncSettings {
   return { upstreams, routes }
 }
 
+function targetOf(name: string, url: string): ConnectionTarget {
+  try {
+    return parseConnectionString(url)
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new EdgeError('EDGE_CONFIG_INVALID', `sync upstream "${name}": ${reason}`, { cause })
+  }
+}
+
 function readUpstream(spec: UpstreamSpec): UpstreamSettings {
   const { name, url, ...given } = spec
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name)) {
     throw new EdgeError('EDGE_CONFIG_INVALID', `sync upstream name: expected letters, digits and ._-, found "${name}"`)
   }
-  const target = parseConnectionString(url)
+  const target = targetOf(name, url)
   if (target.scheme === 'device') {
     throw new EdgeError('EDGE_CONFIG_INVALID', `sync upstream "${name}": expected an iggy url, found edge+wt`)
   }

@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import { isEmptyStore, openInspection, type StoreInspection } from '../../log/index.ts'
 import { configInvalid } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
-import { findExposedListeners } from '../exposure.ts'
+import { findConfigProblems } from '../config-problems.ts'
 import { type CommandContext, EXIT } from './command.ts'
 import { configurationOf } from './configuration.ts'
 import type { Values } from './grammar.ts'
@@ -14,8 +14,8 @@ import { bytes, formatRow, formatRows, nested, OUTPUT_FORMS, type OutputForm, ty
 export async function checkStore(values: Values, context: CommandContext): Promise<number> {
   const form = values.choice('output', 'table', OUTPUT_FORMS)
   const { config, ignoredVariables } = configurationOf(values, context)
-  const exposed = findExposedListeners(config)
-  if (exposed.length > 0) throw configInvalid(exposed)
+  const problems = findConfigProblems(config)
+  if (problems.length > 0) throw configInvalid(problems)
   for (const variable of ignoredVariables) context.note(`${variable} is set and has no effect here`)
   if (values.has('config-only')) {
     context.print(form === 'json' ? '{"configuration":"sound"}' : 'configuration: sound')

@@ -17,4 +17,4 @@ export interface Command extends CommandSpec {
 }
 
 /** Exit codes, as in sysexits(3) where it has one. */
-export const EXIT = { ok: 0, failed: 1, usage: 64, unavailable: 69, config: 78 } as const
+export const EXIT = { ok: 0, failed: 1, usage: 64, unavailable: 69, tryLater: 75, config: 78 } as const

@@ -14,7 +14,7 @@ export function formatCommandReference(commands: readonly CommandSpec[]): string
     '`topic create orders order-events 4 none` and `topic create --stream orders order-events --partitions 4` mean the same.',
     'Where Iggy has a short word, it is taken too: `s l` is `stream list`. `--` ends the options.',
     '',
-    'Exit codes: 0 done, 1 refused or damaged, 64 wrong words, 69 server not reached, 78 wrong configuration.',
+    'Exit codes: 0 done, 1 refused or damaged, 64 wrong words, 69 server not reached, 75 try again later, 78 wrong configuration.',
     '',
     ...sharedOptions(commands),
   ]

@@ -25,12 +25,9 @@ export async function runEdge(values: Values, context: CommandContext): Promise<
   )
   const notifier = createServiceNotifier()
   const startedMs = performance.now()
-  await using edge = await startEdge({ config, clock: systemClock, logger, root })
-  if (edge.generatedRootPassword !== null) {
-    context.note(
-      `Generated root user password: ${edge.generatedRootPassword}   (user ${root.username}; shown this once)`,
-    )
-  }
+  const onRootPassword = (made: string) =>
+    context.note(`Generated root user password: ${made}   (user ${root.username}; shown this once)`)
+  await using edge = await startEdge({ config, clock: systemClock, logger, root, onRootPassword })
   logger.info('edge.ready', {
     version: PRODUCT_VERSION,
     data: edge.dataPath,

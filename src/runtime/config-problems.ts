@@ -1,0 +1,97 @@
+/**
+ * What is wrong with a configuration beyond the bounds of single keys: values that do not go together, files that cannot be
+ * used. Looked for before anything is opened, so that a start with a bad configuration changes nothing, and told all at once.
+ */
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { createSecureContext } from 'node:tls'
+import { EdgeError } from '../errors.ts'
+import { readSyncOptions } from '../sync/index.ts'
+import type { Config } from './config/schema.ts'
+import { findExposedListeners } from './exposure.ts'
+import { syncOptionsOf } from './forwarding.ts'
+
+interface CertificateKeys {
+  readonly isWanted: boolean
+  readonly certificate: { readonly key: string; readonly path: string }
+  readonly privateKey: { readonly key: string; readonly path: string }
+}
+
+/** @returns a line for each problem, with the keys it is about. */
+export function findConfigProblems(config: Config): readonly string[] {
+  return [
+    ...findExposedListeners(config),
+    ...(config.tcp.tls_required && !config.tcp.tls_enabled
+      ? ['tcp.tls_required: found true without TLS, expected tcp.tls_enabled = true beside it']
+      : []),
+    ...certificatesOf(config).flatMap(findCertificateProblems),
+    ...findSyncProblems(config),
+  ]
+}
+
+function certificatesOf(config: Config): readonly CertificateKeys[] {
+  const { tcp, webtransport, 'http.tls': http } = config
+  const hasOwn = webtransport.certificate_file !== '' || webtransport.private_key_file !== ''
+  return [
+    {
+      isWanted: tcp.enabled && tcp.tls_enabled,
+      certificate: { key: 'tcp.tls_cert_file', path: tcp.tls_cert_file },
+      privateKey: { key: 'tcp.tls_key_file', path: tcp.tls_key_file },
+    },
+    {
+      isWanted: config.http.enabled && http.enabled,
+      certificate: { key: 'http.tls.cert_file', path: http.cert_file },
+      privateKey: { key: 'http.tls.key_file', path: http.key_file },
+    },
+    {
+      isWanted: webtransport.enabled && hasOwn,
+      certificate: { key: 'webtransport.certificate_file', path: webtransport.certificate_file },
+      privateKey: { key: 'webtransport.private_key_file', path: webtransport.private_key_file },
+    },
+  ]
+}
+
+function findCertificateProblems({ isWanted, certificate, privateKey }: CertificateKeys): readonly string[] {
+  if (!isWanted) return []
+  const problems: string[] = []
+  const cert = readPem(certificate, problems)
+  const key = readPem(privateKey, problems)
+  if (cert === null || key === null) return problems
+  try {
+    new X509Certificate(cert)
+  } catch (error) {
+    return [`${certificate.key}: "${certificate.path}" holds no certificate in PEM: ${reasonOf(error)}`]
+  }
+  try {
+    createSecureContext({ cert, key })
+    return []
+  } catch (error) {
+    return [`${privateKey.key}: "${privateKey.path}" is no key of ${certificate.key}: ${reasonOf(error)}`]
+  }
+}
+
+function readPem({ key, path }: { key: string; path: string }, problems: string[]): string | null {
+  if (path === '') {
+    problems.push(`${key}: found none, expected a PEM file`)
+    return null
+  }
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    problems.push(`${key}: "${path}" cannot be read: ${reasonOf(error)}`)
+    return null
+  }
+}
+
+function findSyncProblems(config: Config): readonly string[] {
+  try {
+    readSyncOptions(syncOptionsOf(config))
+    return []
+  } catch (error) {
+    if (!(error instanceof EdgeError)) throw error
+    const { problems } = error.details
+    return Array.isArray(problems) ? problems.map(String) : [error.message]
+  }
+}
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -1,0 +1,38 @@
+/** The first start decides what an operator keeps: the root password, and a supervisor that tries again. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { runCommand, startCommand } from '../../support/cli-runner.ts'
+import { LOOPBACK_ENVIRONMENT } from '../../support/edge-process.ts'
+
+const CONFIG_IN_FORCE = 'runtime/current_config.toml'
+const folder = mkdtempSync(join(tmpdir(), 'edge-first-start-'))
+after(() => rmSync(folder, { recursive: true }))
+
+test('a first start that fails on a port has shown the root password, and the supervisor may try again', async () => {
+  const data = join(folder, 'taken')
+  const taken = createServer()
+  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
+  const bound = taken.address()
+  assert.ok(typeof bound === 'object' && bound !== null)
+  const address = `127.0.0.1:${bound.port}`
+  const failed = await runCommand(['run', '--data', data], { ...LOOPBACK_ENVIRONMENT, EDGE_TCP__ADDRESS: address })
+  await new Promise((resolve) => taken.close(resolve))
+  assert.equal(failed.code, 75, failed.stderr)
+  assert.match(failed.stderr, /in use.*choose another address/)
+  const password = /Generated root user password: (\w{24}) /.exec(failed.stderr)?.[1]
+  assert.ok(password !== undefined, failed.stderr)
+
+  using second = startCommand(['run', '--data', data], LOOPBACK_ENVIRONMENT)
+  await second.sees(/edge\.ready.*\n/)
+  const [, tcp = ''] = /\[tcp\][^[]*?address = "([^"]+)"/.exec(readFileSync(join(data, CONFIG_IN_FORCE), 'utf8')) ?? []
+  const asked = await runCommand(['ping', '--url', tcp], { IGGY_USERNAME: 'iggy', IGGY_PASSWORD: password })
+  assert.equal(asked.code, 0, asked.stderr)
+  second.interrupt()
+  const { code, stderr } = await second.done
+  assert.equal(code, 0)
+  assert.doesNotMatch(stderr, /Generated/, 'it is shown once')
+})

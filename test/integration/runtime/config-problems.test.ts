@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { systemClock } from '../../../src/clock.ts'
+import { loadCertificate } from '../../../src/quic-edge/io/certificate.ts'
+import { loadConfig } from '../../../src/runtime/config/load.ts'
+import { findConfigProblems } from '../../../src/runtime/config-problems.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'edge-problems-'))
+after(() => rmSync(folder, { recursive: true }))
+
+function kept(name: string, text: string): string {
+  const path = join(folder, name)
+  writeFileSync(path, text)
+  return path
+}
+
+const sound = await loadCertificate({ type: 'self-signed', directory: folder }, systemClock)
+const cert = kept('cert.pem', sound.certificatePem)
+const key = kept('key.pem', sound.privateKeyPem)
+const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const otherKey = kept('other.pem', privateKey.export({ type: 'pkcs8', format: 'pem' }).toString())
+const noPem = kept('garbage.pem', 'no certificate')
+
+const problemsOf = (text: string) =>
+  findConfigProblems(loadConfig({ file: { name: 'edge.toml', text }, environment: {} }))
+
+test('the defaults are sound, and so are certificates that fit their keys', () => {
+  assert.deepEqual(problemsOf(''), [])
+  assert.deepEqual(
+    problemsOf(`
+      [tcp]
+      address = "0.0.0.0:1"
+      tls_enabled = true
+      tls_required = true
+      tls_cert_file = "${cert}"
+      tls_key_file = "${key}"
+      [http.tls]
+      enabled = true
+      cert_file = "${cert}"
+      key_file = "${key}"
+      [webtransport]
+      certificate_file = "${cert}"
+      private_key_file = "${key}"`),
+    [],
+  )
+})
+
+test('TLS that is required but not there is refused: it would be served in the clear', () => {
+  assert.match(problemsOf('[tcp]\ntls_required = true').join('\n'), /^tcp\.tls_required: found true without TLS/)
+})
+
+test('files of a certificate are named with their keys: missing, unreadable, no PEM, of another key', () => {
+  const tls = (certFile: string, keyFile: string) =>
+    problemsOf(`[http.tls]\nenabled = true\ncert_file = "${certFile}"\nkey_file = "${keyFile}"`)
+  assert.deepEqual(tls('', ''), [
+    'http.tls.cert_file: found none, expected a PEM file',
+    'http.tls.key_file: found none, expected a PEM file',
+  ])
+  assert.match(tls('/none.pem', key).join('\n'), /^http\.tls\.cert_file: "\/none\.pem" cannot be read: ENOENT.*$/)
+  assert.match(tls(noPem, key).join('\n'), /^http\.tls\.cert_file: ".*" holds no certificate in PEM.*$/)
+  assert.match(tls(cert, otherKey).join('\n'), /^http\.tls\.key_file: ".*" is no key of http\.tls\.cert_file.*$/)
+  assert.match(tls(cert, noPem).join('\n'), /^http\.tls\.key_file: ".*" is no key of http\.tls\.cert_file.*$/)
+})
+
+test('a certificate of WebTransport needs its key, and the other way round', () => {
+  assert.deepEqual(problemsOf(`[webtransport]\ncertificate_file = "${cert}"`), [
+    'webtransport.private_key_file: found none, expected a PEM file',
+  ])
+  assert.deepEqual(problemsOf(`[webtransport]\nprivate_key_file = "${key}"`), [
+    'webtransport.certificate_file: found none, expected a PEM file',
+  ])
+})
+
+test('a listener that is off needs no files', () => {
+  assert.deepEqual(problemsOf('[tcp]\nenabled = false\ntls_enabled = true'), [])
+})
+
+test('problems of different sections come at once, upstreams by their names and without their secrets', () => {
+  const problems = problemsOf(`
+    [http]
+    address = "0.0.0.0:80"
+    [tcp]
+    tls_enabled = true
+    [[sync.upstreams]]
+    name = "central"
+    url = "http://user:hunter2@central.example"
+    [[sync.routes]]
+    from = "sensors"
+    to = "central:site/{topic}"`)
+  assert.equal(problems.length, 5)
+  const text = problems.join('\n')
+  assert.match(text, /http\.address.*\n.*tls_cert_file.*\n.*tls_key_file.*\n.*sync upstream "central".*\n.*sync route/)
+  assert.doesNotMatch(text, /hunter2/)
+})
