@@ -16,7 +16,7 @@ import type { Config } from './config/schema.ts'
 import { findConfigProblems } from './config-problems.ts'
 import { createDeadLetters } from './dead-letters.ts'
 import { createEdgeDeviceBroker, startDeviceHub } from './device/index.ts'
-import { cursorStoreOf, logSourceOf, routeStatuses, syncOptionsOf } from './forwarding.ts'
+import { cursorStoreOf, logSourceOf, routeStatuses, syncLagsOf, syncOptionsOf } from './forwarding.ts'
 import { startHttp } from './http/index.ts'
 import { serveIggySessions } from './iggy-sessions.ts'
 import { Listeners, startTcp, startWebsocket, startWebTransport } from './listeners.ts'
@@ -119,7 +119,7 @@ async function compose({ config, clock, logger, root, onRootPassword }: EdgeOpti
   // Before anything can be appended: what the log holds now is what an earlier process may have sent.
   const sync = config['sync.upstreams'].length === 0 ? null : startForwarding({ config, log, broker, clock, logger })
   if (sync !== null) opened.use(sync)
-  const routes = () => routeStatuses(sync, clock)
+  const routes = () => routeStatuses(sync, config, clock)
   const server = createProtocolServer({ broker, log, clock, logger, settings: config.tcp, serverVersion: IGGY_VERSION })
   // Together: a listener is closed only when the connections it accepted are gone.
   opened.defer(async () => void (await Promise.all([listeners.close(), server.close()])))
@@ -151,6 +151,7 @@ async function compose({ config, clock, logger, root, onRootPassword }: EdgeOpti
       findings: () => theLog.findings(),
       isWritable: () => theLog.isWritable,
       sync: routes,
+      syncLags: () => syncLagsOf(sync),
       health: () => health.health,
     }
     const http = await startHttp({

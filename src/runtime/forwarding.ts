@@ -4,6 +4,7 @@ import type { Log, Partition } from '../log/index.ts'
 import {
   type CursorStore,
   type LogSource,
+  parseRoute,
   type SourcePartition,
   type Sync,
   type SyncOptions,
@@ -11,7 +12,7 @@ import {
   upstreamSpecOf,
 } from '../sync/index.ts'
 import type { Config } from './config/schema.ts'
-import type { SyncRouteStatus } from './observe/index.ts'
+import type { SyncLags, SyncRouteStatus } from './observe/index.ts'
 
 export function syncOptionsOf(config: Config): SyncOptions {
   return { upstreams: config['sync.upstreams'].map(upstreamSpecOf), routes: config['sync.routes'] }
@@ -54,14 +55,28 @@ export function cursorStoreOf(log: Log): CursorStore {
   }
 }
 
-/** One row for each route that carries something, worst first. */
-export function routeStatuses(sync: Sync | null, clock: Clock): readonly SyncRouteStatus[] {
+/** One row for each route, also while it carries nothing: an upstream that cannot be reached shows before its first message. */
+export function routeStatuses(sync: Sync | null, config: Config, clock: Clock): readonly SyncRouteStatus[] {
   if (sync === null) return []
   const nowUs = clock.wallUs()
+  const routes = config['sync.routes'].map(parseRoute)
   return sync.state().upstreams.flatMap((upstream) => {
-    const routes = new Set(upstream.partitions.map(({ route }) => route))
-    return [...routes].map((route) => statusOf(upstream, route, nowUs))
+    const own = routes.filter(({ upstreamName }) => upstreamName === upstream.name)
+    return own.map(({ name }) => statusOf(upstream, name, nowUs))
   })
+}
+
+export function syncLagsOf(sync: Sync | null): SyncLags {
+  const keyOf = (...path: readonly [string, string, number]) => JSON.stringify(path)
+  const lags = new Map<string, bigint>()
+  for (const { partitions } of sync?.state().upstreams ?? []) {
+    for (const { streamName, topicName, partitionId, lagCount } of partitions) {
+      const key = keyOf(streamName, topicName, partitionId)
+      const known = lags.get(key)
+      if (known === undefined || lagCount > known) lags.set(key, lagCount)
+    }
+  }
+  return { lagOf: (...path) => lags.get(keyOf(...path)) ?? null }
 }
 
 function statusOf(upstream: UpstreamState, route: string, nowUs: bigint): SyncRouteStatus {

@@ -12,7 +12,7 @@ import {
   type RunningBroker,
 } from '../../src/runtime/broker/index.ts'
 import { HTTP_SECTIONS, type HttpServer, type HttpSettings, startHttp } from '../../src/runtime/http/index.ts'
-import type { Health, SyncRouteStatus } from '../../src/runtime/observe/index.ts'
+import type { Health, SyncLags, SyncRouteStatus } from '../../src/runtime/observe/index.ts'
 import { defaultsOf } from '../../src/setting.ts'
 import { MemoryLog } from './memory-log.ts'
 
@@ -24,6 +24,7 @@ export interface TestHttp<L extends Log = MemoryLog> extends AsyncDisposable {
   /** What `/health` answers; replace to see another state. */
   health: Health
   sync: readonly SyncRouteStatus[]
+  syncLags: SyncLags
   /** A second server on the same log, as after a restart. */
   restart(): Promise<TestHttp<L>>
 }
@@ -57,9 +58,10 @@ export async function startTestHttpOn<L extends Log>(log: L, options: TestHttpOp
     },
   })
   const startedAtUs = systemClock.wallUs()
-  const state: { health: Health; sync: readonly SyncRouteStatus[] } = {
+  const state: { health: Health; sync: readonly SyncRouteStatus[]; syncLags: SyncLags } = {
     health: { status: 'ready', checks: [] },
     sync: [],
+    syncLags: { lagOf: () => null },
   }
   const watched = {
     startedAtUs,
@@ -85,6 +87,7 @@ export async function startTestHttpOn<L extends Log>(log: L, options: TestHttpOp
       ...watched,
       version: '0.9.0',
       metadata: log.metadata,
+      syncLags: () => state.syncLags,
       listeners: () => [{ name: 'http', isEnabled: true, address: '127.0.0.1:3000' }],
     },
     metrics: {
@@ -115,6 +118,12 @@ export async function startTestHttpOn<L extends Log>(log: L, options: TestHttpOp
     },
     set sync(routes) {
       state.sync = routes
+    },
+    get syncLags() {
+      return state.syncLags
+    },
+    set syncLags(syncLags) {
+      state.syncLags = syncLags
     },
     async restart() {
       await close()

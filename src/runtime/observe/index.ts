@@ -6,6 +6,7 @@ export { formatMetrics, METRICS, type Sample } from './metrics.ts'
 export {
   type ListenerStatus,
   type OverviewSources,
+  type SyncLags,
   type SyncRouteStatus,
   type VisibleTopic,
   viewHealth,

@@ -32,16 +32,23 @@ export interface ListenerStatus {
   readonly address: string
 }
 
+/** How far upstreams are behind, by partition. */
+export interface SyncLags {
+  /** Durable messages that the upstream furthest behind has not confirmed; null when no route forwards the partition. */
+  lagOf(streamName: string, topicName: string, partitionId: number): bigint | null
+}
+
 export interface OverviewSources {
   readonly version: string
   readonly startedAtUs: bigint
   readonly catalog: Pick<Catalog, 'streams'>
-  readonly metadata: Pick<MetadataStore, 'groupsOf' | 'offset' | 'cursorsOf'>
+  readonly metadata: Pick<MetadataStore, 'groupsOf' | 'offset'>
   logStats(): LogStats
   findings(): readonly LogFinding[]
   isWritable(): boolean
   listeners(): readonly ListenerStatus[]
   sync(): readonly SyncRouteStatus[]
+  syncLags(): SyncLags
   health(): Health
 }
 
@@ -61,6 +68,7 @@ export type Overview = ReturnType<typeof viewOverview>
 
 export function viewOverview(sources: OverviewSources, topics: readonly VisibleTopic[], nowUs: bigint) {
   const stats = sources.logStats()
+  const lags = sources.syncLags()
   return {
     now_us: nowUs,
     version: sources.version,
@@ -77,7 +85,7 @@ export function viewOverview(sources: OverviewSources, topics: readonly VisibleT
       appended_bytes: stats.appendedRecordBytes,
       dropped_messages: stats.droppedMessages,
     },
-    topics: topics.slice(0, MAX_LISTED_TOPICS).map((visible) => viewTopic(sources.metadata, visible)),
+    topics: topics.slice(0, MAX_LISTED_TOPICS).map((visible) => viewTopic(sources.metadata, lags, visible)),
     topics_not_listed: Math.max(0, topics.length - MAX_LISTED_TOPICS),
     sync: sources.sync().map(viewRoute),
     disk: viewDisk(stats, sources.isWritable()),
@@ -98,9 +106,10 @@ export function viewHealth(health: Health) {
   }
 }
 
-function viewTopic(metadata: OverviewSources['metadata'], { streamName, topic }: VisibleTopic) {
+function viewTopic(metadata: OverviewSources['metadata'], lags: SyncLags, { streamName, topic }: VisibleTopic) {
   const { partitions, options } = topic
   const listed = partitions.slice(0, MAX_LISTED_PARTITIONS)
+  const syncLag = ({ partitionId }: Partition) => lags.lagOf(streamName, topic.name, partitionId)
   return {
     stream_id: topic.streamId,
     stream: streamName,
@@ -115,19 +124,19 @@ function viewTopic(metadata: OverviewSources['metadata'], { streamName, topic }:
     /** Grows by one with each message ever appended: what rates are made of. */
     appended: partitions.reduce((total, partition) => total + partition.nextOffset, 0n),
     partitions_count: partitions.length,
-    partitions: listed.map((partition) => viewPartition(metadata, partition)),
+    partitions: listed.map((partition) => viewPartition(partition, syncLag(partition))),
     groups: viewGroups(metadata, topic),
     sync_lag: partitions.reduce(
-      (worst, partition) => {
-        const lag = syncLag(metadata, partition)
-        return lag === null ? worst : (worst ?? 0n) + lag
+      (total, partition) => {
+        const lag = syncLag(partition)
+        return lag === null ? total : (total ?? 0n) + lag
       },
       null as bigint | null,
     ),
   }
 }
 
-function viewPartition(metadata: OverviewSources['metadata'], partition: Partition) {
+function viewPartition(partition: Partition, syncLag: bigint | null) {
   return {
     id: partition.partitionId,
     first_offset: partition.logStartOffset,
@@ -136,18 +145,8 @@ function viewPartition(metadata: OverviewSources['metadata'], partition: Partiti
     messages: partition.messageCount,
     size_bytes: partition.sizeBytes,
     holes: partition.holes.map(({ from, end, reason }) => ({ from, end, reason })),
-    sync_lag: syncLag(metadata, partition),
+    sync_lag: syncLag,
   }
-}
-
-/** Messages of the furthest behind route that are durable here and not confirmed there; null when none forwards. */
-function syncLag(metadata: OverviewSources['metadata'], partition: Partition): bigint | null {
-  let worst: bigint | null = null
-  for (const { row } of metadata.cursorsOf(partition.key)) {
-    const behind = lagOf(partition.durableEnd, row.confirmedOffset, partition.logStartOffset)
-    if (worst === null || behind > worst) worst = behind
-  }
-  return worst
 }
 
 function viewGroups(metadata: OverviewSources['metadata'], topic: Topic) {

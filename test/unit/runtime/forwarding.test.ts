@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { systemClock } from '../../../src/clock.ts'
+import { loadConfig } from '../../../src/runtime/config/load.ts'
+import { routeStatuses, syncLagsOf } from '../../../src/runtime/forwarding.ts'
+import type { Sync, SyncPartitionState, UpstreamState } from '../../../src/sync/index.ts'
+
+const config = loadConfig({
+  environment: {},
+  file: {
+    name: 'edge.toml',
+    text: `
+      [[sync.upstreams]]
+      name = "central"
+      url = "iggy+tcp://user:hunter2@central:8090"
+      [[sync.upstreams]]
+      name = "spare"
+      url = "iggy+tcp://user:hunter2@spare:8090"
+      [[sync.routes]]
+      from = "sensors/*"
+      to = "central:site/{topic}"
+      [[sync.routes]]
+      from = "alarms/*"
+      to = "central:alarms/{topic}"`,
+  },
+})
+
+function upstream(name: string, partitions: readonly SyncPartitionState[]): UpstreamState {
+  return {
+    name,
+    url: `iggy+tcp://${name}:8090`,
+    link: 'waiting',
+    reason: { code: 'EDGE_UPSTREAM_UNREACHABLE', text: 'refused' },
+    failureKind: 'unreachable',
+    linkForMs: 1,
+    nextAttemptInMs: 5,
+    attempts: 1,
+    failureCount: 1,
+    protocol: null,
+    roundTripMs: null,
+    usedTodayBytes: 0,
+    isStalled: false,
+    lagCount: 0n,
+    sentCount: 0n,
+    partitions,
+  }
+}
+
+function partition(route: string, partitionId: number, lagCount: bigint): SyncPartitionState {
+  return {
+    route,
+    streamName: 'sensors',
+    topicName: 'temp',
+    partitionId,
+    upstreamStream: 'site',
+    upstreamTopic: 'temp',
+    state: 'waiting' as SyncPartitionState['state'],
+    stateForMs: 1,
+    reason: null,
+    nextAttemptInMs: null,
+    confirmedOffset: null,
+    durableEnd: lagCount,
+    lagCount,
+    confirmedAgoMs: null,
+    sentCount: 0n,
+    sentBytes: 0,
+    recoveredCount: 0n,
+    forgottenCount: 0n,
+    deadLetterCount: 0n,
+    gapCount: 0n,
+    holeCount: 0n,
+  }
+}
+
+function syncOf(...upstreams: readonly UpstreamState[]): Sync {
+  return {
+    state: () => ({ upstreams }),
+    probe() {},
+    close: () => Promise.resolve(),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  }
+}
+
+const SENSORS = 'sensors/* > central:site/{topic}'
+
+test('an upstream that cannot be reached shows on each of its routes, also before there is a topic', () => {
+  const rows = routeStatuses(syncOf(upstream('central', []), upstream('spare', [])), config, systemClock)
+  assert.deepEqual(
+    rows.map(({ route, state, cause, lagMessages }) => ({ route, state, cause, lagMessages })),
+    [SENSORS, 'alarms/* > central:alarms/{topic}'].map((route) => ({
+      route,
+      state: 'waiting',
+      cause: 'refused',
+      lagMessages: 0,
+    })),
+  )
+})
+
+test('a route counts its own partitions', () => {
+  const state = upstream('central', [partition(SENSORS, 0, 3n), partition(SENSORS, 1, 4n)])
+  const rows = routeStatuses(syncOf(state), config, systemClock)
+  assert.deepEqual(
+    rows.map(({ lagMessages }) => lagMessages),
+    [7, 0],
+  )
+})
+
+test('without sync there are no routes and no lags', () => {
+  assert.deepEqual(routeStatuses(null, config, systemClock), [])
+  assert.equal(syncLagsOf(null).lagOf('sensors', 'temp', 0), null)
+})
+
+test('a partition is behind by what its slowest upstream lacks, from the first message on', () => {
+  const lags = syncLagsOf(
+    syncOf(upstream('central', [partition(SENSORS, 0, 3n)]), upstream('spare', [partition('other', 0, 9n)])),
+  )
+  assert.equal(lags.lagOf('sensors', 'temp', 0), 9n)
+  assert.equal(lags.lagOf('sensors', 'temp', 1), null)
+})
