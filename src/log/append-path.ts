@@ -8,6 +8,7 @@ import { MAX_PAYLOAD_BYTES, MAX_USER_HEADERS_BYTES, type RecordBatch } from '../
 import type { ProducerTag, Receipt } from './api.ts'
 import { MAX_TAG_SIZE } from './core/batch-header.ts'
 import type { PendingBatch } from './core/pending-batch.ts'
+import { PendingReceipt } from './core/pending-receipt.ts'
 import type { Journal } from './io/journal.ts'
 import type { LargeBatches } from './io/large-batches.ts'
 import type { LogPartition } from './partition.ts'
@@ -55,11 +56,11 @@ export class AppendPath {
   }
 
   /** @throws what an append would be refused with, before an offset is given. */
-  check(partition: LogPartition, batch: RecordBatch): void {
+  check(partition: LogPartition, batch: RecordBatch, tag: ProducerTag | undefined): void {
     const { journal, large } = this.#options
     if (this.#isClosed) throw new EdgeError('EDGE_SHUTTING_DOWN', 'the log is closing')
     const size = batch.recordsView.length
-    const isLater = this.isLarge(size) || large.holds(partition)
+    const isLater = this.isLarge(size) || large.holds(partition, tag)
     if (isLater ? large.hasRoom(size) && journal.refusal === undefined : this.hasRoom(size)) return
     if (journal.refusal !== undefined) throw journal.refusal
     if (size > MAX_BATCH_SIZE) {
@@ -82,8 +83,8 @@ export class AppendPath {
       throw new EdgeError('EDGE_TOPIC_FULL', `topic ${partition.topicId} is full and drops nothing`)
     }
     // First what may be refused: what is counted as dropped must not be sent again.
-    if (tag === undefined) this.#options.scheduler.nextTurn(() => receipt.settled(null))
-    else this.recordSequence(tag, receipt)
+    if (tag === undefined) this.#settleNext(partition, receipt)
+    else this.recordSequence(tag, receipt, partition)
     this.gate?.droppedNewest(partition.key, partition.nextOffset, batch.count, batch.recordsView.length)
     this.counters.droppedMessages += batch.count
     return true
@@ -93,17 +94,33 @@ export class AppendPath {
     const { journal, large } = this.#options
     this.counters.appendedMessages += batch.fields.count
     this.counters.appendedRecordBytes += recordsView.length
-    if (this.isLarge(recordsView.length) || large.holds(partition)) large.append(partition, batch, recordsView, tag)
+    if (this.isLarge(recordsView.length) || large.holds(partition, tag))
+      large.append(partition, batch, recordsView, tag)
     else journal.append(batch, partition.watermark.isBuffered, recordsView, tag)
   }
 
-  /** Disposes of sequence numbers without a record. @throws EDGE_BACKPRESSURE, EDGE_APPEND_FAILED. */
-  recordSequence(tag: ProducerTag, receipt: Receipt): void {
-    const { journal, producers, clock } = this.#options
+  /**
+   * Disposes of sequence numbers without a record.
+   *
+   * @param partition behind whose receipts it is told, if any.
+   * @throws EDGE_BACKPRESSURE, EDGE_APPEND_FAILED.
+   */
+  recordSequence(tag: ProducerTag, receipt: Receipt, partition?: LogPartition): void {
+    const { journal, large, producers, clock } = this.#options
     if (this.#isClosed) throw new EdgeError('EDGE_SHUTTING_DOWN', 'the log is closing')
     if (!journal.hasRoom(MAX_TAG_SIZE)) {
       throw journal.refusal ?? new EdgeError('EDGE_BACKPRESSURE', 'the journal has no room for more')
     }
-    journal.append(producers.sequenceBatch(tag, receipt, clock.wallUs()), false, NO_RECORDS, tag)
+    const batch = producers.sequenceBatch(tag, receipt, clock.wallUs())
+    partition?.inOrder(batch)
+    if (large.holds(undefined, tag)) large.append(undefined, batch, NO_RECORDS, tag)
+    else journal.append(batch, false, NO_RECORDS, tag)
+  }
+
+  /** In a later turn, and behind the earlier receipts of the partition. */
+  #settleNext(partition: LogPartition, receipt: Receipt): void {
+    const pending = new PendingReceipt(receipt)
+    partition.inOrder(pending)
+    this.#options.scheduler.nextTurn(() => pending.settle(null))
   }
 }

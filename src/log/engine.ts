@@ -120,8 +120,8 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       isAllOnDisk,
       bootNumber: (highestSegmentBoot) => bootNumber(found.scan.boots, bootHash, { hadFailure, highestSegmentBoot }),
       rules,
-      sequence: (batch) => this.producers.replay(batch),
-      tagged: (batch) => void this.producers.replay(batch),
+      tagged: (batch, isProven) => this.producers.replay(batch, isProven),
+      sequenceOwner: (tag) => this.producers.ownerOf(tag),
     })
     this.damagedPaths = [...clearLeftovers(fileSystem, recovered), ...found.strangers.map((name) => `journal/${name}`)]
     reportUnknownKeys(recovered, options.descriptors, options.report)
@@ -392,8 +392,8 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     return this.#options.clock.wallUs()
   }
 
-  checkAppend(partition: LogPartition, batch: RecordBatch): void {
-    this.#appends.check(partition, batch)
+  checkAppend(partition: LogPartition, batch: RecordBatch, tag: ProducerTag | undefined): void {
+    this.#appends.check(partition, batch, tag)
   }
 
   dropsNewest(partition: LogPartition, batch: RecordBatch, receipt: Receipt, tag: ProducerTag | undefined): boolean {
@@ -425,6 +425,10 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
 
   tagSettled(tag: ProducerTag, seenAtUs: bigint): void {
     this.producers.settled(tag, seenAtUs)
+  }
+
+  tagSynced(tag: ProducerTag, seenAtUs: bigint): void {
+    this.producers.synced(tag, seenAtUs)
   }
 
   damaged(partition: LogPartition, from: bigint, end: bigint, cause: string): void {

@@ -9,6 +9,7 @@ import { Holes } from './core/holes.ts'
 import { IN_MEMORY, JournalIndex } from './core/journal-index.ts'
 import { later } from './core/offset.ts'
 import { type BatchOwner, PendingBatch } from './core/pending-batch.ts'
+import type { PendingReceipt } from './core/pending-receipt.ts'
 import { Watermark } from './core/watermark.ts'
 import type { ReadablePartition } from './io/partition-reader.ts'
 import type { Segment } from './io/segment.ts'
@@ -21,14 +22,17 @@ export interface PartitionServices {
   /** Whether that many bytes of records go into a file of their own. */
   isLarge(sizeBytes: number): boolean
   /** @throws what an append of that size would be refused with, before an offset is given. */
-  checkAppend(partition: LogPartition, batch: RecordBatch): void
+  checkAppend(partition: LogPartition, batch: RecordBatch, tag: ProducerTag | undefined): void
   /** Counts what a full topic gave up instead of storing it. @returns whether it did. */
   dropsNewest(partition: LogPartition, batch: RecordBatch, receipt: Receipt, tag: ProducerTag | undefined): boolean
   read(partition: LogPartition, request: ReadRequest, end: bigint): ReadResult | Promise<ReadResult>
   offsetAt(partition: LogPartition, timeUs: bigint): bigint | Promise<bigint>
   purge(partition: LogPartition): Promise<void>
   deleteSegments(partition: LogPartition, count: number, barrierOffset: bigint | null): Promise<number>
+  /** The promise of a batch with that tag holds. */
   tagSettled(tag: ProducerTag, seenAtUs: bigint): void
+  /** It is on stable storage. */
+  tagSynced(tag: ProducerTag, seenAtUs: bigint): void
   damaged(partition: LogPartition, from: bigint, end: bigint, cause: string): void
   /** Listeners are to be called after this write or sync. */
   moved(partition: LogPartition): void
@@ -43,7 +47,9 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
   watermark: Watermark
   readonly #services: PartitionServices
   readonly #listeners = new Set<() => void>()
+  /** Of batches that are not synced. */
   readonly #tags = new Map<bigint, ProducerTag>()
+  #lastReceipt: PendingReceipt | undefined
   options: TopicOptions
   segments: Segment[] = []
   /** Large batches of the journal by offset: the files that hold their records. */
@@ -59,6 +65,8 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
   areNamesDirty = true
   /** End of the last batch that was given offsets. */
   #lastEnd: bigint
+  /** A purge is on its way to there: offsets below are not given again, or it would take new messages with it. */
+  #purgeEnd = 0n
 
   constructor(spec: PartitionSpec, services: PartitionServices) {
     this.spec = spec
@@ -116,7 +124,7 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
 
   append(batch: RecordBatch, receipt: Receipt, tag?: ProducerTag): Appended {
     const nowUs = this.#services.wallUs()
-    this.#services.checkAppend(this, batch)
+    this.#services.checkAppend(this, batch, tag)
     if (this.#services.dropsNewest(this, batch, receipt, tag)) {
       return { baseOffset: this.nextOffset, appendTimeUs: nowUs, promise: this.options.durability }
     }
@@ -138,8 +146,9 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
     const kind = this.#services.isLarge(recordsView.length) ? BATCH_KIND.external : BATCH_KIND.data
     const fields = { count, baseOffset, appendTimeUs, baseOriginUs, key: this.key, kind, flags }
     const pending = new PendingBatch(this, fields, endOffset, receipt)
+    this.inOrder(pending)
     this.lastAppendUs = appendTimeUs
-    if (tag !== undefined) this.#tags.set(baseOffset, tag)
+    this.noteTag(baseOffset, tag)
     this.#services.submit(pending, this, recordsView, tag)
     const isShown = this.watermark.isShownWhenWritten(endOffset)
     return { baseOffset, appendTimeUs, promise: isShown ? 'buffered' : 'durable' }
@@ -192,19 +201,32 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
 
   synced(batch: PendingBatch): void {
     this.watermark.synced(batch.endOffset)
-    this.#settled(batch)
-  }
-
-  #settled(batch: PendingBatch): void {
-    if (this.#tags.size > 0) {
-      const tag = this.#tags.get(batch.fields.baseOffset)
-      if (tag !== undefined) this.#services.tagSettled(tag, batch.fields.appendTimeUs)
+    const tag = this.#tags.get(batch.fields.baseOffset)
+    if (tag !== undefined) {
+      this.#services.tagSynced(tag, batch.fields.appendTimeUs)
       this.#tags.delete(batch.fields.baseOffset)
     }
     this.#services.moved(this)
   }
 
+  #settled(batch: PendingBatch): void {
+    const tag = this.#tags.get(batch.fields.baseOffset)
+    if (tag !== undefined) this.#services.tagSettled(tag, batch.fields.appendTimeUs)
+    this.#services.moved(this)
+  }
+
   // ---- for the engine -----------------------------------------------------------------------------------------------
+
+  /** Told behind all earlier receipts of the partition. */
+  inOrder(receipt: PendingReceipt): void {
+    if (this.#lastReceipt !== undefined) receipt.follow(this.#lastReceipt)
+    this.#lastReceipt = receipt
+  }
+
+  /** The batch at that offset, not synced yet, carries a producer's tag. */
+  noteTag(baseOffset: bigint, tag: ProducerTag | undefined): void {
+    if (tag !== undefined) this.#tags.set(baseOffset, tag)
+  }
 
   notify(): void {
     for (const listener of this.#listeners) listener()
@@ -222,10 +244,16 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
 
   /** A batch and all behind it could not be stored: their offsets were shown to nobody and are given again. */
   takeBack(baseOffset: bigint): void {
-    // Never below what a purge has passed meanwhile.
-    const nextOffset = later(baseOffset, this.watermark.writtenEnd)
-    this.watermark.nextOffset = nextOffset
-    this.#lastEnd = nextOffset
+    // Never below what a purge has passed meanwhile, or will.
+    this.#lastEnd = later(baseOffset, this.watermark.writtenEnd)
+    this.watermark.nextOffset = later(this.#lastEnd, this.#purgeEnd)
+    for (const given of this.#tags.keys()) if (given >= baseOffset) this.#tags.delete(given)
+  }
+
+  /** Everything that has an offset now is to go. @returns the end of it. */
+  beginPurge(): bigint {
+    this.#purgeEnd = this.watermark.nextOffset
+    return this.#purgeEnd
   }
 
   /** Everything below is gone for good. The floor is durable already. */

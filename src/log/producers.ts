@@ -40,6 +40,10 @@ export class Producers {
     this.#sequences.settled(tag, seenAtUs)
   }
 
+  synced(tag: ProducerTag, seenAtUs: bigint): void {
+    this.#sequences.synced(tag, seenAtUs)
+  }
+
   sequenceBatch(tag: ProducerTag, receipt: Receipt, nowUs: bigint): PendingBatch {
     const fields = {
       count: 0,
@@ -53,12 +57,19 @@ export class Producers {
     return new PendingBatch(new SequenceOwner(this, tag), fields, 0n, receipt)
   }
 
-  /** What a batch of the journal says; the checkpoint may be older. @returns whom to tell when it is written again. */
-  replay({ header, area, position }: FoundBatch): BatchOwner {
+  /** What a batch of the journal says; the checkpoint may be older. @returns its tag. */
+  replay({ header, area, position }: FoundBatch, isProven: boolean): ProducerTag | undefined {
     const bodyAt = position + BATCH_HEADER_SIZE
-    const found = decodeTag(area.bytes, bodyAt, bodyAt + header.bodySize)
-    if (found !== undefined) this.#sequences.settled(found.tag, header.appendTimeUs)
-    return new SequenceOwner(this, found?.tag)
+    const tag = decodeTag(area.bytes, bodyAt, bodyAt + header.bodySize)?.tag
+    if (tag === undefined) return undefined
+    if (isProven) this.synced(tag, header.appendTimeUs)
+    else this.settled(tag, header.appendTimeUs)
+    return tag
+  }
+
+  /** Whom to tell when a sequence batch of the journal is written again. */
+  ownerOf(tag: ProducerTag | undefined): BatchOwner {
+    return new SequenceOwner(this, tag)
   }
 
   /** Writes what changed to SQLite, durable when it returns. @throws EDGE_IO, EDGE_DISK_FULL. */
@@ -95,6 +106,6 @@ class SequenceOwner implements BatchOwner {
   keptInMemory(): void {}
 
   synced(batch: PendingBatch): void {
-    if (this.#tag !== undefined) this.#producers.settled(this.#tag, batch.fields.appendTimeUs)
+    if (this.#tag !== undefined) this.#producers.synced(this.#tag, batch.fields.appendTimeUs)
   }
 }

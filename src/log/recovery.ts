@@ -3,6 +3,7 @@
  * jumps where offsets may have been seen that are gone, and what must be written again before anything is shown.
  */
 
+import type { ProducerTag } from './api.ts'
 import { BATCH_FLAG, BATCH_HEADER_SIZE, BATCH_KIND, decodeExternal, EXTERNAL_BODY_SIZE } from './core/batch-header.ts'
 import { createArea } from './core/byte-area.ts'
 import type { Checksum } from './core/checksum.ts'
@@ -24,7 +25,6 @@ export interface RecoveryRules {
   readonly isJumpShownUnsynced?: boolean
   readonly isCacheTrusted?: boolean
   readonly isJournalIgnored?: boolean
-  readonly isNextNameIgnored?: boolean
   readonly isWrittenAgainInParts?: boolean
 }
 
@@ -38,10 +38,10 @@ export interface RecoveryOptions {
   /** Number of this machine start, above that of every start which left something. */
   readonly bootNumber: (highestSegmentBoot: number) => number
   readonly rules: RecoveryRules
-  /** A batch of no partition: a producer's sequence. @returns who is to be told when it is written again. */
-  readonly sequence: (batch: FoundBatch) => BatchOwner
-  /** A data batch carries a producer's tag. */
-  readonly tagged: (batch: FoundBatch) => void
+  /** A batch carries a producer's tag. @returns it. */
+  readonly tagged: (batch: FoundBatch, isProven: boolean) => ProducerTag | undefined
+  /** Who is to be told when a batch of no partition, a producer's sequence, is written again. */
+  readonly sequenceOwner: (tag: ProducerTag | undefined) => BatchOwner
 }
 
 export interface Recovered {
@@ -86,9 +86,11 @@ export function recoverPartitions(options: RecoveryOptions): Recovered {
   const damage = visitBatches(options.journal, options.checksum, (batch) => {
     const { header } = batch
     const isProven = batch.isProven || options.isAllOnDisk || options.rules.isCacheTrusted === true
+    // Also of partitions that are gone: what is disposed of stays so. A damaged body tells nothing.
+    const isTagged = (header.flags & BATCH_FLAG.hasTag) !== 0 && !batch.isDamaged
+    const tag = isTagged ? options.tagged(batch, isProven) : undefined
     if (header.kind === BATCH_KIND.sequence) {
-      const owner = options.sequence(batch)
-      if (!isProven) again.add(batch, owner)
+      if (!isProven) again.add(batch, options.sequenceOwner(tag))
       return
     }
     const partition = options.partitions.get(header.key)
@@ -96,11 +98,13 @@ export function recoverPartitions(options: RecoveryOptions): Recovered {
       unknownKeys.set(header.key, (unknownKeys.get(header.key) ?? 0) + 1)
       return
     }
-    if ((header.flags & BATCH_FLAG.hasTag) !== 0) options.tagged(batch)
     const state = found.get(header.key) ?? new Found()
     found.set(header.key, state)
     if (batch.isDamaged) noteDamaged(state, batch)
-    else if (take(partition, state, batch, isProven) && !isProven) again.add(batch, partition)
+    else if (take(partition, state, batch, isProven) && !isProven) {
+      again.add(batch, partition)
+      partition.noteTag(header.baseOffset, tag)
+    }
   })
   const segmentsOf = new Map<LogPartition, RecoveredSegments>()
   for (const partition of options.partitions.values()) {
@@ -111,7 +115,6 @@ export function recoverPartitions(options: RecoveryOptions): Recovered {
       journalFirst: found.get(partition.key)?.first,
       externalRuns: new Set(found.get(partition.key)?.externalRuns.values()),
       isJournalIgnored: options.rules.isJournalIgnored === true,
-      isNextNameIgnored: options.rules.isNextNameIgnored === true,
     })
     segmentsOf.set(partition, segments)
   }

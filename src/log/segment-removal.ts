@@ -23,7 +23,7 @@ export class SegmentRemoval {
 
   /** Drops everything that has an offset now. Durable when it resolves. */
   purge(partition: LogPartition): Promise<void> {
-    const end = partition.nextOffset
+    const end = partition.beginPurge()
     return this.#options.exclusive(() => this.#dropBelow(partition, end))
   }
 

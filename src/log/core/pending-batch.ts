@@ -1,8 +1,8 @@
 /** A batch on its way from the append to its promise: one small object, reused by nobody, kept until its group is synced. */
 
-import type { EdgeError } from '../../errors.ts'
 import type { Receipt } from '../api.ts'
 import type { BatchHeader } from './batch-header.ts'
+import { PendingReceipt } from './pending-receipt.ts'
 
 /** Whose batch it is: told of each step, in the order of the appends. */
 export interface BatchOwner {
@@ -18,31 +18,18 @@ export interface BatchOwner {
 
 export type BatchFields = Omit<BatchHeader, 'bodyCrc' | 'bodySize' | 'index'>
 
-export class PendingBatch {
+export class PendingBatch extends PendingReceipt {
   readonly owner: BatchOwner
   readonly fields: BatchFields
   readonly endOffset: bigint
   /** Place and size in the buffer of its group. */
   at = 0
   size = 0
-  #receipt: Receipt | null
 
   constructor(owner: BatchOwner, fields: BatchFields, endOffset: bigint, receipt: Receipt | null) {
+    super(receipt)
     this.owner = owner
     this.fields = fields
     this.endOffset = endOffset
-    this.#receipt = receipt
-  }
-
-  get isSettled(): boolean {
-    return this.#receipt === null
-  }
-
-  /** Tells the one who appended, once. */
-  settle(error: EdgeError | null): void {
-    const receipt = this.#receipt
-    if (receipt === null) return
-    this.#receipt = null
-    receipt.settled(error)
   }
 }

@@ -1,6 +1,7 @@
 /**
- * What each producer has got rid of: one number per (device, epoch, lane). Rises with the batches that carry the tags, so
- * it is exactly as durable as the readings; written as a checkpoint before the journal file that holds them is recycled.
+ * What each producer has got rid of: one number per (device, epoch, lane). Rises with the promise of the batches that carry
+ * the tags; what is written as a checkpoint, before the journal file that holds them is recycled, rises with their sync. So
+ * after a crash a number is there exactly when the reading is.
  *
  * Bounds: `maxDevices` names, the `MAX_EPOCHS` newest epochs of each. What expired or was pushed out is told to the
  * checkpoint too.
@@ -14,6 +15,8 @@ export const MAX_EPOCHS = 4
 interface Lane {
   have: number
   seenAtUs: bigint
+  /** As far as the readings are synced. */
+  durable: number
 }
 
 export class ProducerSequences {
@@ -62,15 +65,22 @@ export class ProducerSequences {
 
   /** Loads a row of the checkpoint. */
   load(row: ProducerSequence): void {
-    this.#raise(row, row.have, row.seenAtUs)
+    this.#raise(row, row.have, row.seenAtUs).durable = row.have
   }
 
   /** The promise of a batch with that tag holds. */
   settled(tag: ProducerTag, seenAtUs: bigint): void {
-    const have = tag.firstSequence + tag.sequenceCount - 1
-    if (!this.#raise(tag, have, seenAtUs)) return
-    const { device, epoch, lane } = tag
-    this.#changed.set(`${device}/${epoch}/${lane}`, { device, epoch, lane, have, seenAtUs })
+    this.#raise(tag, lastOf(tag), seenAtUs)
+  }
+
+  /** A batch with that tag is on stable storage. */
+  synced(tag: ProducerTag, seenAtUs: bigint): void {
+    const have = lastOf(tag)
+    const lane = this.#raise(tag, have, seenAtUs)
+    if (have <= lane.durable) return
+    lane.durable = have
+    const { device, epoch, lane: number } = tag
+    this.#changed.set(`${device}/${epoch}/${number}`, { device, epoch, lane: number, have, seenAtUs })
   }
 
   /** What the checkpoint lacks, once. */
@@ -90,20 +100,19 @@ export class ProducerSequences {
     this.#removed = [...changes.removed, ...this.#removed]
   }
 
-  /** @returns whether the number rose. */
-  #raise(at: { device: number; epoch: number; lane: number }, have: number, seenAtUs: bigint): boolean {
+  #raise(at: { device: number; epoch: number; lane: number }, have: number, seenAtUs: bigint): Lane {
     const epochs = this.#devices.get(at.device) ?? new Map<number, Map<number, Lane>>()
     this.#devices.set(at.device, epochs)
     const lanes = epochs.get(at.epoch) ?? new Map<number, Lane>()
     epochs.set(at.epoch, lanes)
-    const lane = lanes.get(at.lane)
-    if (lane === undefined) lanes.set(at.lane, { have, seenAtUs })
-    else if (have > lane.have) {
+    const lane = lanes.get(at.lane) ?? { have: -1, seenAtUs, durable: -1 }
+    lanes.set(at.lane, lane)
+    if (have > lane.have) {
       lane.have = have
       lane.seenAtUs = seenAtUs
-    } else return false
+    }
     if (epochs.size > MAX_EPOCHS) this.#dropOldestEpoch(at.device, epochs)
-    return true
+    return lane
   }
 
   #dropOldestEpoch(device: number, epochs: Map<number, Map<number, Lane>>): void {
@@ -119,3 +128,5 @@ export class ProducerSequences {
     }
   }
 }
+
+const lastOf = ({ firstSequence, sequenceCount }: ProducerTag): number => firstSequence + sequenceCount - 1

@@ -93,13 +93,20 @@ export class JournalFiles {
 
   /** Makes one more file, durable with its name. */
   async add(): Promise<void> {
-    const used = new Set(this.#files.map((file) => file.number))
-    let number = 0
-    while (used.has(number)) number++
     const { fileSystem, fileSize } = this.#options
+    // From the folder: what an earlier try left behind, and could not remove, is there as well.
+    const used = new Set(fileSystem.list('journal').map(({ name }) => name))
+    let number = 0
+    while (used.has(String(number))) number++
     const path = journalPath(number)
     const handle = await createZeroed(fileSystem, path, fileSize)
-    await fileSystem.syncDirectory('journal')
+    try {
+      await fileSystem.syncDirectory('journal')
+    } catch (error) {
+      handle.close()
+      fileSystem.unlink(path)
+      throw error
+    }
     this.#files.push(new JournalFile(number, handle, { size: fileSize, generation: 0, salt: 0n }))
   }
 

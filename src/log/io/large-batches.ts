@@ -3,7 +3,8 @@
  * a small batch in the journal, which is what makes them exist. At repack the file becomes a segment as it is.
  *
  * What is appended to the same partition behind a large batch waits for it here, so that offsets reach the journal in
- * order. One batch is written at a time, and the bytes that wait are bounded.
+ * order; so does what the same producer sends, since its numbers are disposed of in order. One batch is written at a time,
+ * and the bytes that wait are bounded.
  */
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import type { ProducerTag } from '../api.ts'
@@ -50,7 +51,8 @@ export interface LargeBatchesOptions {
 }
 
 interface Waiting {
-  readonly partition: LogPartition
+  /** Undefined for a producer's sequence without records. */
+  readonly partition: LogPartition | undefined
   readonly batch: PendingBatch
   readonly recordsBytes: Uint8Array
   readonly tag: ProducerTag | undefined
@@ -73,13 +75,18 @@ export class LargeBatches {
     return this.#waitingBytes + sizeBytes <= this.#options.maxWaitingBytes
   }
 
-  /** Whether a batch of that partition waits, so that later ones must as well. */
-  holds(partition: LogPartition): boolean {
-    return this.#queue.some((waiting) => waiting.partition === partition)
+  /** Whether a batch of that partition or that producer waits, so that later ones must as well. */
+  holds(partition: LogPartition | undefined, tag: ProducerTag | undefined): boolean {
+    return this.#queue.some((waiting) => isBehind(waiting, partition, tag))
   }
 
   /** Copies the batch; the caller has asked `hasRoom`. */
-  append(partition: LogPartition, batch: PendingBatch, recordsView: Uint8Array, tag: ProducerTag | undefined): void {
+  append(
+    partition: LogPartition | undefined,
+    batch: PendingBatch,
+    recordsView: Uint8Array,
+    tag: ProducerTag | undefined,
+  ): void {
     this.#queue.push({ partition, batch, recordsBytes: new Uint8Array(recordsView), tag })
     this.#waitingBytes += recordsView.length
     this.#running ??= this.#run()
@@ -96,24 +103,24 @@ export class LargeBatches {
         await this.#submit(next)
         this.#remove([next])
       } catch (error) {
-        this.#giveUp(next.partition, toEdgeError(error))
+        this.#giveUp(next, toEdgeError(error))
       }
     }
     this.#running = undefined
   }
 
   async #submit({ partition, batch, recordsBytes, tag }: Waiting): Promise<void> {
-    const isLarge = batch.fields.kind === BATCH_KIND.external
+    const isLarge = partition !== undefined && batch.fields.kind === BATCH_KIND.external
     const segment = isLarge ? await this.#writeFile(partition, batch, recordsBytes, tag) : undefined
     const { journal } = this.#options
     while (!journal.hasRoom(EXTERNAL_BODY_SIZE + MAX_TAG_SIZE + (isLarge ? 0 : recordsBytes.length))) {
       if (journal.refusal !== undefined) throw journal.refusal
       await new Promise<void>((resolve) => journal.onceRoom(resolve))
     }
-    if (partition.isRemoved) throw new EdgeError('EDGE_PARTITION_NOT_FOUND', 'the partition was deleted meanwhile')
-    if (segment !== undefined) partition.externals.set(batch.fields.baseOffset, segment)
+    if (partition?.isRemoved) throw new EdgeError('EDGE_PARTITION_NOT_FOUND', 'the partition was deleted meanwhile')
+    if (segment !== undefined) partition?.externals.set(batch.fields.baseOffset, segment)
     const bodyView = segment === undefined ? recordsBytes : referenceTo(segment)
-    journal.append(batch, partition.watermark.isBuffered, bodyView, tag)
+    journal.append(batch, partition?.watermark.isBuffered === true, bodyView, tag)
   }
 
   /** A file in the form of a segment with one block; durable with its name when it resolves. */
@@ -205,12 +212,23 @@ export class LargeBatches {
     written(position, 1)
   }
 
-  /** All that waits of the partition goes with it: their offsets are given back, nothing above them is in the journal. */
-  #giveUp(partition: LogPartition, error: EdgeError): void {
-    const given = this.#queue.filter((waiting) => waiting.partition === partition)
-    const [first] = given
+  /**
+   * All that waits behind it goes with it, of its partition and of its producer: offsets are given back, and nothing above
+   * them is in the journal; sequence numbers come again.
+   */
+  #giveUp(first: Waiting, error: EdgeError): void {
+    const given = [first]
+    for (const waiting of this.#queue) {
+      if (waiting === first) continue
+      if (given.some((each) => isBehind(each, waiting.partition, waiting.tag))) given.push(waiting)
+    }
     this.#remove(given)
-    if (first !== undefined) partition.takeBack(first.batch.fields.baseOffset)
+    const taken = new Set<LogPartition>()
+    for (const { partition, batch } of given) {
+      if (partition === undefined || taken.has(partition)) continue
+      taken.add(partition)
+      partition.takeBack(batch.fields.baseOffset)
+    }
     for (const { batch } of given) batch.settle(error)
   }
 
@@ -219,6 +237,12 @@ export class LargeBatches {
     this.#queue = this.#queue.filter((waiting) => !done.includes(waiting))
     this.#options.journal.roomMade()
   }
+}
+
+/** Whether a batch of that partition and tag, appended later, must wait for `waiting`. */
+function isBehind(waiting: Waiting, partition: LogPartition | undefined, tag: ProducerTag | undefined): boolean {
+  if (partition !== undefined && waiting.partition === partition) return true
+  return tag !== undefined && waiting.tag?.device === tag.device
 }
 
 /** The batch as it lies in a block. */

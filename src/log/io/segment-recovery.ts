@@ -60,7 +60,6 @@ export interface SegmentRecoveryOptions {
   readonly externalRuns: ReadonlySet<number>
   /** Rules left out by a test. */
   readonly isJournalIgnored?: boolean
-  readonly isNextNameIgnored?: boolean
 }
 
 /** @throws EDGE_STORE_NEWER, EDGE_IO. */
@@ -158,17 +157,19 @@ function openFromBehind(
   damagedPaths: string[],
 ): { segments: Segment[]; isEndUncertain: boolean } {
   let isEndUncertain = false
-  let limit = options.journalFirst
+  let isBehindDamage = false
   const rest = [...found]
   for (let last = rest.pop(); last !== undefined; last = rest.pop()) {
-    const opened = openLast(last, options, limit)
+    const opened = openLast(last, options)
     if (opened === undefined) {
       damagedPaths.push(last.path)
       isEndUncertain = options.journalFirst === undefined
-      if (!options.isNextNameIgnored) limit = last.baseOffset
+      isBehindDamage = true
       continue
     }
     isEndUncertain ||= opened.isEndUncertain && options.journalFirst === undefined
+    // The damaged file's name ends this segment, should it not be set aside or a power cut bring it back: no more blocks.
+    opened.segment.isClosed ||= isBehindDamage
     const segments = rest.map((each, index) => byName(each, (rest[index + 1] ?? last).baseOffset, options))
     return { segments: [...segments, opened.segment], isEndUncertain }
   }
@@ -194,7 +195,6 @@ function byName(found: Found, endOffset: bigint, options: SegmentRecoveryOptions
 function openLast(
   found: Found,
   options: SegmentRecoveryOptions,
-  limit: bigint | undefined,
 ): { segment: Segment; isEndUncertain: boolean } | undefined {
   const handle = options.fileSystem.open(found.path, 'existing')
   try {
@@ -202,7 +202,7 @@ function openLast(
     if (header === undefined) return undefined
     const size = handle.size()
     const newest = newestBlock(handle, header.seed, size)
-    const last = lastWithin(handle, { seed: header.seed, size, limit }, newest)
+    const last = lastWithin(handle, { seed: header.seed, size, limit: options.journalFirst }, newest)
     if (last === undefined) return undefined
     const segment = new Segment({ ...found, directory: options.directory, seed: header.seed })
     const isWhole = last.position === newest?.position

@@ -1,0 +1,42 @@
+/** Who waits for the outcome of an append. Told once, and within a partition in the order of the appends. */
+import type { EdgeError } from '../../errors.ts'
+import type { Receipt } from '../api.ts'
+
+export class PendingReceipt {
+  #receipt: Receipt | null
+  /** Known, but not told yet: one before it still waits. */
+  #outcome: EdgeError | null | undefined
+  #next: PendingReceipt | null = null
+  #isBehind = false
+
+  constructor(receipt: Receipt | null) {
+    this.#receipt = receipt
+  }
+
+  get isSettled(): boolean {
+    return this.#receipt === null
+  }
+
+  /** Is told after `before`, whatever is known first. At most one follows each. */
+  follow(before: PendingReceipt): void {
+    if (before.isSettled) return
+    before.#next = this
+    this.#isBehind = true
+  }
+
+  /** Tells the one who appended, once. */
+  settle(error: EdgeError | null): void {
+    if (this.#receipt === null || this.#outcome !== undefined) return
+    this.#outcome = error
+    if (!this.#isBehind) this.#tell()
+  }
+
+  #tell(): void {
+    for (let link: PendingReceipt | null = this; link !== null && link.#outcome !== undefined; link = link.#next) {
+      const receipt = link.#receipt
+      link.#receipt = null
+      receipt?.settled(link.#outcome)
+      if (link.#next !== null) link.#next.#isBehind = false
+    }
+  }
+}
