@@ -11,6 +11,7 @@ import { LogWorld } from '../support/log-world.ts'
 const seeds = Number(process.env.LOG_SIM_SEEDS ?? 40)
 const steps = Number(process.env.LOG_SIM_STEPS ?? 400)
 const from = Number(process.env.LOG_SIM_FROM ?? 1)
+const isRotting = process.env.LOG_SIM_ROT !== 'off'
 
 /** Rules without which acked messages are lost, come back or change their number. */
 const BROKEN: readonly (readonly [keyof EngineRules, string])[] = [
@@ -29,7 +30,7 @@ const BROKEN: readonly (readonly [keyof EngineRules, string])[] = [
 const BROKEN_SEEDS = 80
 
 async function failureOf(seed: number, rules: EngineRules): Promise<string | undefined> {
-  const world = new LogWorld(seed, rules)
+  const world = new LogWorld(seed, { rules, isRotting })
   try {
     await world.run(steps)
     return undefined

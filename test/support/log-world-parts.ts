@@ -1,6 +1,6 @@
 /** What surrounds the engine in `log-world.ts`: one life of its process, and a catalog whose floors take time to be durable. */
 import type { LogPartition } from '../../src/log/partition.ts'
-import type { DescriptorStore, PartitionSpec, ProducerStore } from '../../src/log/ports.ts'
+import type { DescriptorStore, PartitionSpec } from '../../src/log/ports.ts'
 import { LOG_SETTINGS, type LogSettings } from '../../src/log/settings.ts'
 import { defaultsOf } from '../../src/setting.ts'
 import type { SeededRandom } from './seeded-random.ts'
@@ -82,13 +82,6 @@ export class FakeCatalog implements DescriptorStore {
   }
 }
 
-export const noProducers: ProducerStore = {
-  loadDevices: () => [],
-  addDevice() {},
-  loadSequences: () => [],
-  saveSequences() {},
-}
-
 export interface Given {
   readonly baseOffset: bigint
   readonly ids: readonly number[]
@@ -101,6 +94,9 @@ export class Known {
   readonly seen = new Map<bigint, number>()
   writtenAck = 0n
   durableAck = 0n
+  isDeleted = false
+  appendCount = 0
+  settledCount = 0
   purgedTo = 0n
   droppableTo = 0n
   readonly damaged: { from: bigint; end: bigint }[] = []

@@ -5,17 +5,18 @@
  *   J1 what was promised is there          J5 an offset names one message for ever, the next is above every one seen
  *   J2 no hole without damage              J9 purged stays purged, nothing else is
  *   J3 what was cut or replaced never comes back   J12 a deleted partition's key never serves again
- *   J4 offsets rise                        J14 with a healthy disk everything waiting gets through
+ *   J4 offsets rise, append times never fall   J14 with a healthy disk everything waiting gets through
+ *   J15 a producer's number is known when its reading is there   J16 receipts of a partition come in order
  */
 import { EdgeError } from '../../src/errors.ts'
-import type { Receipt } from '../../src/log/api.ts'
+import type { Appended, Receipt } from '../../src/log/api.ts'
 import { type LogEngine, openEngine } from '../../src/log/engine.ts'
 import type { EngineRules } from '../../src/log/engine-options.ts'
 import { plainCodec } from '../../src/log/io/block-codec.ts'
 import type { LogPartition } from '../../src/log/partition.ts'
 import type { HintStore, PartitionHint } from '../../src/log/ports.ts'
+import { type DamageParts, rotJournal, rotSegment } from './log-world-damage.ts'
 import {
-  batchesIn,
   check,
   drained,
   FakeCatalog,
@@ -25,11 +26,10 @@ import {
   JOURNAL_FILE_SIZE,
   Known,
   max,
-  noProducers,
-  type Placed,
   Process,
   SETTINGS,
 } from './log-world-parts.ts'
+import { ProducerModel } from './log-world-producers.ts'
 import { idsOf, recordsOf } from './records.ts'
 import { SeededRandom } from './seeded-random.ts'
 import { SimDisk } from './sim-disk.ts'
@@ -39,6 +39,12 @@ const MAX_PARTITIONS = 4
 const PATIENCE = 4000
 const MAX_OPENS = 20
 const TRACE_LENGTH = 400
+
+export interface WorldOptions {
+  readonly rules?: EngineRules
+  /** Bits flip on a disk that is otherwise sound; off to look at crashes alone. */
+  readonly isRotting?: boolean
+}
 
 export interface WorldCounts {
   steps: number
@@ -56,21 +62,27 @@ export class LogWorld {
   readonly counts: WorldCounts = { steps: 0, kills: 0, cuts: 0, acks: 0, rots: 0, failures: 0, repacks: 0 }
   /** What happened last, for the one who looks into a failure. */
   readonly trace: string[] = []
-  readonly #rules: EngineRules
+  readonly #options: WorldOptions
+  readonly #producers: ProducerModel
   readonly #catalog: FakeCatalog
   readonly #known = new Map<number, Known>()
   #process = new Process()
   #kill: () => void = () => {}
   #engine: LogEngine | undefined
   #nowUs = 1_000_000
+  /** The wall clock is set now and then, forth and back. */
+  #wallStepUs = 10_000_000
   #bootId = 1
   #isClosing = false
   #nextId = 1
   #hints = new Map<number, PartitionHint>()
+  /** What comes next, before chance has its say again. */
+  readonly #plan: (() => void | Promise<void>)[] = []
 
-  constructor(seed: number, rules: EngineRules = {}) {
+  constructor(seed: number, options: WorldOptions = {}) {
     this.random = new SeededRandom(seed)
-    this.#rules = rules
+    this.#options = options
+    this.#producers = new ProducerModel(this.random)
     const isSmall = this.random.chance(0.3)
     this.disk = new SimDisk(this.random, isSmall ? 8 * JOURNAL_FILE_SIZE : 4_000_000)
     if (this.random.chance(0.4)) this.disk.syncFailureRate = 0.04
@@ -102,6 +114,11 @@ export class LogWorld {
   // ---- steps --------------------------------------------------------------------------------------------------------
 
   async #step(): Promise<void> {
+    const planned = this.#plan.shift()
+    if (planned !== undefined) {
+      await planned()
+      return drained()
+    }
     const roll = this.random.below(1000)
     const keys = [...this.#known.keys()]
     const key = keys[this.random.below(keys.length)]
@@ -118,6 +135,8 @@ export class LogWorld {
     else if (roll < 987) await this.#crash('kill')
     else if (roll < 991) await this.#crash('cut')
     else if (roll < 992) await this.#crash('stop')
+    else if (roll < 994) this.#setClock()
+    else if (roll < 997) this.#skipNumbers()
     await drained()
   }
 
@@ -125,6 +144,7 @@ export class LogWorld {
     if (this.#known.size >= MAX_PARTITIONS) return
     const isBuffered = this.random.chance(0.5)
     const spec = this.#catalog.create(isBuffered)
+    this.disk.makeDurable(spec.directory.slice(0, spec.directory.lastIndexOf('/')))
     this.#known.set(spec.key, new Known(isBuffered))
     this.#live.addPartition(spec)
   }
@@ -137,16 +157,33 @@ export class LogWorld {
     const recordsView = recordsOf(ids, this.#payloadSize())
     if (!this.#live.hasRoom(recordsView.length)) return
     const given: { value?: Given } = {}
+    const number = known.appendCount++
+    const numbered = this.random.chance(0.3) ? this.#producers.tagFor(this.#live.producers, count) : undefined
+    let tell: ReturnType<ProducerModel['sent']> | undefined
     const receipt: Receipt = {
       settled: (error) => {
+        check(number === known.settledCount, 'J16', `key ${key}: receipt ${number} after ${known.settledCount}`)
+        known.settledCount = number + 1
+        tell?.(error === null, !known.isBuffered)
         if (error !== null || given.value === undefined) return
         this.#acked(key, known, given.value)
         // A client that sends on as soon as it is answered.
         if (this.random.chance(0.2) && this.#known.get(key) === known && !this.#isClosing) this.#append(key)
       },
     }
-    const { baseOffset } = partition.append({ count, baseOriginUs: 1n, recordsView }, receipt)
+    const batch = { count, baseOriginUs: 1n, recordsView }
+    let appended: Appended
+    try {
+      appended = partition.append(batch, receipt, numbered?.tag)
+    } catch (error) {
+      // More waits for a large batch than there is room for.
+      known.appendCount--
+      if (error instanceof EdgeError && error.code === 'EDGE_BACKPRESSURE') return
+      throw error
+    }
+    const { baseOffset } = appended
     given.value = { baseOffset, ids }
+    if (numbered !== undefined) tell = this.#producers.sent(numbered.lane, count, { known, given: given.value })
     // A large batch that could not be stored gave its offsets back, and those behind it.
     known.given = known.given.filter((each) => each.baseOffset + BigInt(each.ids.length) <= baseOffset)
     known.given.push(given.value)
@@ -175,6 +212,20 @@ export class LogWorld {
       check(seen === undefined || seen === id, 'J5', `key ${key} offset ${offset} was ${seen}, now ${id} (${how})`)
       known.seen.set(offset, id)
     }
+  }
+
+  /** A producer's numbers without readings. */
+  #skipNumbers(): void {
+    const numbered = this.#producers.tagFor(this.#live.producers, 1)
+    if (numbered === undefined || !this.#live.hasRoom(0)) return
+    const tell = { value: (_isKept: boolean, _isDurable: boolean): void => {} }
+    this.#live.producerTable.record(numbered.tag, { settled: (error) => tell.value(error === null, true) })
+    tell.value = this.#producers.sent(numbered.lane, 1)
+  }
+
+  #setClock(): void {
+    this.#wallStepUs = this.random.below(20_000_000)
+    this.#note(`clock set by ${this.#wallStepUs - 10_000_000} µs`)
   }
 
   #turn(): void {
@@ -225,6 +276,7 @@ export class LogWorld {
     this.#note(`delete key ${key}`)
     this.#catalog.remove(key)
     this.#live.removePartition(key)
+    this.#knownOf(key).isDeleted = true
     this.#known.delete(key)
   }
 
@@ -243,13 +295,17 @@ export class LogWorld {
     const have = new Set<bigint>()
     let next = partition.logStartOffset
     let last = -1n
+    let lastTimeUs = 0n
     for (let round = 0; next < end && round < PATIENCE; round++) {
       const request = { fromOffset: next, maxCount: 1000, maxBytes: 1 << 20 }
       const result = await this.#finished(Promise.resolve(this.#live.read(partition, request, end)))
       for (const batch of result.batches) {
         const { baseOffset } = batch
         check(baseOffset > last, 'J4', `key ${key} offset ${baseOffset} after ${last} (${how})`)
+        const { appendTimeUs } = batch
+        check(appendTimeUs >= lastTimeUs, 'J4', `key ${key} offset ${baseOffset}: ${appendTimeUs} after ${lastTimeUs}`)
         last = baseOffset
+        lastTimeUs = appendTimeUs
         const ids = idsOf(batch)
         const same = given.get(baseOffset)
         const isSame = same !== undefined && same.ids.join() === ids.join()
@@ -268,64 +324,20 @@ export class LogWorld {
     }
   }
 
-  // ---- damage -------------------------------------------------------------------------------------------------------
-
-  /** Flips a bit in a full journal file whose groups later, synced ones prove, or in a synced segment. */
   #rot(): void {
-    if (this.disk.syncFailureRate > 0 || this.disk.shortWriteRate > 0) return
-    if (this.random.chance(0.5)) this.#rotJournal()
-    else this.#rotSegment()
-  }
-
-  #rotJournal(): void {
-    const { files, journal } = this.#live
-    const active = files.active
-    const sealed = files.all.filter((file) => file.state === 'sealed' && !file.isHeld)
-    const file = sealed[this.random.below(sealed.length)]
-    // Without a synced group behind it, damage at the end cannot be told from a torn tail.
-    if (file === undefined || active === undefined || !journal.isProvenBy(active)) return
-    const position = 4096 + this.random.below(Math.max(1, Math.min(file.position, file.size) - 4096))
-    const batches = batchesIn(this.#live.partitions.values(), file.number)
-    const hit = batches.find(({ from, end }) => from <= position && position < end)
-    if (hit !== undefined) this.#markDamaged(hit.partition, hit.baseOffset, 1n)
-    // Between batches lies a group's header. Its batches are found again by their session's salt, where another group of
-    // the session tells it; else they go with it.
-    else this.#markGroup(batches.filter(({ from }) => from > position))
-    this.counts.rots++
-    this.#note(`rot journal/${file.number} at ${position}`)
-    this.disk.rot(`journal/${file.number}`, position)
-  }
-
-  #markGroup(behind: readonly Placed[]): void {
-    let end = behind[0]?.from
-    for (const batch of behind) {
-      if (batch.from !== end) return
-      this.#markDamaged(batch.partition, batch.baseOffset, 1n)
-      end = batch.end
+    if (this.#options.isRotting === false || this.disk.syncFailureRate > 0 || this.disk.shortWriteRate > 0) return
+    const { random, disk } = this
+    const parts: DamageParts = {
+      random,
+      disk,
+      engine: this.#live,
+      known: this.#known,
+      note: (text) => this.#note(text),
     }
-  }
-
-  #rotSegment(): void {
-    const partitions = [...this.#live.partitions.values()].filter((each) => each.segments.length > 0)
-    const partition = partitions[this.random.below(partitions.length)]
-    const segment = partition?.segments[this.random.below(partition.segments.length)]
-    if (partition === undefined || segment === undefined || segment.entries === undefined) return
-    if (this.disk.isFileDirty(segment.path) || this.#live.maintenance.isBusy) return
-    const entry = segment.entries[this.random.below(segment.entries.length)]
-    if (entry === undefined) return
-    const next = segment.entries[segment.entries.indexOf(entry) + 1]
-    const end = next?.baseOffset ?? segment.endOffset
-    const block = next?.position ?? segment.sizeBytes
-    const position = entry.position + this.random.below(block - entry.position)
-    this.#markDamaged(partition, entry.baseOffset, end - entry.baseOffset)
-    this.#note(`rot ${segment.path} at ${position}, block at ${entry.position}`)
+    const isJournal = random.chance(0.5)
+    if (!(isJournal ? rotJournal(parts) : rotSegment(parts))) return
+    if (isJournal) this.#producers.isJournalDamaged = true
     this.counts.rots++
-    this.#live.segmentFiles.forget(segment.path)
-    this.disk.rot(segment.path, position)
-  }
-
-  #markDamaged(partition: LogPartition, from: bigint, count: bigint): void {
-    this.#known.get(partition.key)?.damaged.push({ from, end: from + count })
   }
 
   // ---- crashes ------------------------------------------------------------------------------------------------------
@@ -348,9 +360,22 @@ export class LogWorld {
     this.#catalog.crash()
     await this.#open()
     this.#isClosing = false
+    const isUnsafe = how === 'cut' || hadFailure
     for (const [key, known] of this.#known) {
-      await this.#checkOpened(before.partitions.get(key), known, key, how === 'cut' || hadFailure)
+      await this.#checkOpened(before.partitions.get(key), known, key, isUnsafe)
     }
+    this.#producers.checkOpened(this.#live.producers, isUnsafe)
+    // What came first after an open is what rules about sessions are for: now and then the power goes again at once.
+    if (!this.random.chance(0.1)) return
+    for (const key of [...this.#known.keys()]) this.#plan.push(() => this.#appendIfThere(key))
+    this.#plan.push(
+      () => this.#turn(),
+      () => this.#crash('cut'),
+    )
+  }
+
+  #appendIfThere(key: number): void {
+    if (this.#known.has(key)) this.#append(key)
   }
 
   async #checkOpened(before: LogPartition | undefined, known: Known, key: number, isUnsafe: boolean): Promise<void> {
@@ -375,6 +400,7 @@ export class LogWorld {
     }
     known.given = known.given.filter((each) => each.baseOffset < end)
     if (known.writtenAck > end) known.writtenAck = end
+    known.settledCount = known.appendCount
   }
 
   async #open(): Promise<void> {
@@ -397,7 +423,7 @@ export class LogWorld {
     this.#engine = await this.#finished(
       openEngine({
         fileSystem: mounted.fileSystem,
-        clock: { wallUs: () => BigInt(this.#nowUs), monotonicUs: () => this.#nowUs },
+        clock: { wallUs: () => BigInt(this.#nowUs + this.#wallStepUs), monotonicUs: () => this.#nowUs },
         scheduler: {
           nextTurn: (task) => void process.turns.push(task),
           after: (milliseconds, task) => {
@@ -416,12 +442,14 @@ export class LogWorld {
         bootId: `boot-${this.#bootId}`,
         descriptors: this.#catalog,
         hints: this.#hintStore(),
-        producerStore: noProducers,
+        producerStore: this.#producers.store,
         randomU64: () => (BigInt(this.random.below(2 ** 32)) << 32n) | BigInt(this.random.below(2 ** 32)),
         codec: plainCodec,
-        rules: this.#rules,
+        ...(this.#options.rules === undefined ? {} : { rules: this.#options.rules }),
       }),
     )
+    // As the log does; it may fail.
+    for (const path of this.#live.damagedPaths) if (this.random.chance(0.7)) mounted.fileSystem.unlink(path)
   }
 
   #hintStore(): HintStore {
@@ -447,7 +475,9 @@ export class LogWorld {
     for (let round = 0; round < PATIENCE; round++) {
       await drained()
       if (outcome !== undefined) break
-      if (this.#process.events.length > 0) this.#event()
+      // Now and then the disk takes so long that timers run out.
+      const isStalled = this.#process.timers.length > 0 && this.random.chance(0.02)
+      if (this.#process.events.length > 0 && !isStalled) this.#event()
       else if (this.#process.turns.length > 0) this.#turn()
       else this.#timer()
     }

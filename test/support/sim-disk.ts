@@ -3,8 +3,9 @@
  *
  * A power cut gives each sector that was not synced any value written since its last sync, or the old one, independently
  * of all others: lost, torn, reordered. In a quarter of the cuts pages with a dirty sector turn to garbage as well, as
- * cards do. Changes of names survive per folder as a prefix. A failed sync persists some sectors, drops the rest, and
- * leaves the cache as it was (but clean) or reverted: kernels differ. A kill keeps the cache.
+ * cards do. Changes of names survive per folder as a prefix, and what lies in a folder whose name is lost goes with it. A
+ * failed sync persists some sectors, drops the rest, and leaves the cache as it was (but clean) or reverted: kernels differ;
+ * that of a folder leaves its names as they were. A kill keeps the cache.
  */
 import { EdgeError } from '../../src/errors.ts'
 import type { DirectoryEntry, DiskSpace, FileLock, FileSystem, LogFile } from '../../src/log/io/file-system.ts'
@@ -123,11 +124,11 @@ export class SimDisk {
         this.#unlink(path)
       },
       syncDirectory: (path) =>
-        new Promise((resolve) => {
+        new Promise((resolve, reject) => {
           alive()
           events.later('sync', () => {
-            this.#syncFolder(path)
-            resolve()
+            if (this.#syncFolder(path)) resolve()
+            else reject(new EdgeError('EDGE_IO', `EIO on the sync of ${path}`, { details: { code: 'EIO' } }))
           })
         }),
       space: (): DiskSpace => ({ freeBytes: this.capacity - this.usedBytes, totalBytes: this.capacity }),
@@ -144,6 +145,12 @@ export class SimDisk {
         this.#release()
       },
     }
+  }
+
+  /** A folder that somebody else made, durable with its name. */
+  makeDurable(path: string): void {
+    this.#makeDirectory(path)
+    for (let folder = path; folder !== ''; folder = folderOf(folder)) this.#keepNamesOf(folderOf(folder))
   }
 
   /** The machine loses power: the cache is gone, what was not synced survives by chance. */
@@ -213,11 +220,13 @@ export class SimDisk {
   }
 
   #put(inode: SimInode, bytes: Uint8Array, position: number): void {
-    const end = position + bytes.length
+    const first = Math.floor(position / SECTOR)
+    const end = Math.ceil((position + bytes.length) / SECTOR)
     inode.cache.set(bytes, position)
-    for (let sector = Math.floor(position / SECTOR); sector * SECTOR < end; sector++) {
-      const copy = inode.cache.view.slice(sector * SECTOR, (sector + 1) * SECTOR)
-      inode.dirty.push({ sector, bytes: copy, version: this.#version })
+    const copy = inode.cache.view.slice(first * SECTOR, end * SECTOR)
+    for (let sector = first; sector < end; sector++) {
+      const from = (sector - first) * SECTOR
+      inode.dirty.push({ sector, bytes: copy.subarray(from, from + SECTOR), version: this.#version })
     }
   }
 
@@ -296,7 +305,18 @@ export class SimDisk {
     this.#changes.push({ folders, apply })
   }
 
-  #syncFolder(folder: string): void {
+  /** @returns whether it succeeded. */
+  #syncFolder(folder: string): boolean {
+    const hasChanged = this.#changes.some((change) => change.folders.includes(folder))
+    if (hasChanged && this.random.chance(this.syncFailureRate)) {
+      this.failureCount++
+      return false
+    }
+    this.#keepNamesOf(folder)
+    return true
+  }
+
+  #keepNamesOf(folder: string): void {
     for (const change of this.#changes) if (change.folders.includes(folder)) change.apply(this.#durableNames)
     this.#changes = this.#changes.filter((change) => !change.folders.includes(folder))
   }
@@ -313,7 +333,13 @@ export class SimDisk {
       left.set(folder, kept - 1)
     }
     this.#changes = []
+    for (const path of [...this.#durableNames.keys()]) if (!this.#isReached(path)) this.#durableNames.delete(path)
     this.#names = new Map(this.#durableNames)
+  }
+
+  #isReached(path: string): boolean {
+    const folder = folderOf(path)
+    return folder === '' || (this.#durableNames.get(folder) === 'folder' && this.#isReached(folder))
   }
 
   #release(): void {
