@@ -1,13 +1,13 @@
 /**
  * Which member of a consumer group reads which partition. Pure: time comes in, nothing goes out but the answers.
  *
- * Decides: the split on join (cooperative), on leave, disconnect and change of the partition count (full round robin).
+ * Decides: the split on join (the surplus moves), on leave, disconnect and change of the partition count (round robin).
  * Relies on: the caller tells what was polled and what was committed. Never: waits, or remembers members over a restart.
  *
  * A join moves the whole surplus to the idle members, so that member counts never differ by more than one partition. A
  * partition whose messages were polled but not committed is only *promised*: its owner may still commit but no longer
  * polls, and it changes hands when the commit catches up or after the timeout. Without this the messages in flight would be
- * handled twice on every join.
+ * handled twice on every change.
  */
 import { assert } from '../../assert.ts'
 
@@ -75,29 +75,29 @@ export class ConsumerGroup {
     if (this.has(clientId)) return false
     const member = { id: this.nextMemberId++, clientId, owned: [], promised: [], turn: 0, lastTaken: null }
     this.members.push(member)
-    if (this.members.length === 1) this.assignAll()
+    if (this.members.length === 1) this.assignAll(nowUs)
     else this.moveSurplus(nowUs)
     this.generationNumber++
     return true
   }
 
   /** @returns false when the client is no member. */
-  leave(clientId: number): boolean {
+  leave(clientId: number, nowUs: number): boolean {
     const index = this.members.findIndex((member) => member.clientId === clientId)
     if (index < 0) return false
     this.members.splice(index, 1)
-    this.assignAll()
+    this.assignAll(nowUs)
     this.generationNumber++
     return true
   }
 
   /** The topic has another number of partitions now. */
-  repartition(partitionCount: number): void {
+  repartition(partitionCount: number, nowUs: number): void {
     if (partitionCount === this.slots.length) return
     const kept = this.slots.slice(0, partitionCount)
     while (kept.length < partitionCount) kept.push(emptySlot())
     this.slots = kept
-    this.assignAll()
+    this.assignAll(nowUs)
     this.generationNumber++
   }
 
@@ -172,18 +172,27 @@ export class ConsumerGroup {
     return member.owned.filter((partitionId) => this.slots[partitionId]?.heir === null)
   }
 
-  /** Partition i to member i mod n, whatever was in flight: the ones who left will not commit any more. */
-  private assignAll(): void {
+  /**
+   * Partition i to member i mod n. What a member still handles is only promised, as on a join; who left will not commit any
+   * more, so nothing is waited for there.
+   */
+  private assignAll(nowUs: number): void {
     for (const member of this.members) {
       member.owned = []
       member.promised = []
     }
     for (const [partitionId, slot] of this.slots.entries()) {
-      const owner = this.members[partitionId % Math.max(1, this.members.length)] ?? null
-      if (owner !== slot.owner) slot.inFlight = null
-      slot.owner = owner
+      const next = this.members[partitionId % Math.max(1, this.members.length)] ?? null
+      const { owner } = slot
+      if (next !== null && owner !== null && owner !== next && slot.inFlight !== null && this.members.includes(owner)) {
+        owner.owned.push(partitionId)
+        this.promise(partitionId, next, nowUs)
+        continue
+      }
+      if (owner !== next) slot.inFlight = null
+      slot.owner = next
       slot.heir = null
-      owner?.owned.push(partitionId)
+      next?.owned.push(partitionId)
     }
   }
 

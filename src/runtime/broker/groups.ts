@@ -51,7 +51,7 @@ export function createGroups(context: BrokerContext): Groups {
       const row = getGroupRow(context, topic, groupId)
       const group = liveGroups.find(topic.streamId, topic.id, row.id)
       const client = clientOf(caller)
-      if (group !== undefined && liveGroups.leave(group, client.id)) return
+      if (group !== undefined && liveGroups.leave(group, client.id, clock.monotonicUs())) return
       throw new EdgeError('EDGE_MEMBER_NOT_FOUND', `client ${client.id} is no member of group "${row.name}"`)
     },
 

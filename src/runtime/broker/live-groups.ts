@@ -31,13 +31,13 @@ export class LiveGroups {
   }
 
   /** @returns whether the client was a member. */
-  leave(group: LiveGroup, clientId: number): boolean {
+  leave(group: LiveGroup, clientId: number, nowUs: number): boolean {
     this.byClient.get(clientId)?.delete(group)
-    return group.assignment.leave(clientId)
+    return group.assignment.leave(clientId, nowUs)
   }
 
-  leaveAll(clientId: number): void {
-    for (const group of this.byClient.get(clientId) ?? []) group.assignment.leave(clientId)
+  leaveAll(clientId: number, nowUs: number): void {
+    for (const group of this.byClient.get(clientId) ?? []) group.assignment.leave(clientId, nowUs)
     this.byClient.delete(clientId)
   }
 

@@ -13,7 +13,7 @@ export function createSessions(context: BrokerContext): Sessions {
   const { clients, liveGroups, clock } = context
 
   function end(client: ClientSession, reason: 'stale' | 'user-deleted'): void {
-    liveGroups.leaveAll(client.id)
+    liveGroups.leaveAll(client.id, clock.monotonicUs())
     const connected = clients.get(client.id)
     if (connected !== undefined) connected.userId = null
     client.onEvicted?.(reason)
@@ -24,13 +24,13 @@ export function createSessions(context: BrokerContext): Sessions {
       openClient: (transport, address, dialect) => clients.open(transport, address, dialect),
 
       closeClient(client) {
-        if (clients.close(client.id)) liveGroups.leaveAll(client.id)
+        if (clients.close(client.id)) liveGroups.leaveAll(client.id, clock.monotonicUs())
       },
 
       login(caller, userId) {
         // Memberships belong to who joined: another user starts without them.
         if (caller.client !== null && caller.userId !== null && caller.userId !== userId)
-          liveGroups.leaveAll(caller.client.id)
+          liveGroups.leaveAll(caller.client.id, clock.monotonicUs())
         caller.userId = userId
         const client = caller.client === null ? undefined : clients.get(caller.client.id)
         if (client !== undefined) client.userId = userId
@@ -39,7 +39,7 @@ export function createSessions(context: BrokerContext): Sessions {
       logout(caller) {
         caller.userId = null
         if (caller.client === null) return
-        liveGroups.leaveAll(caller.client.id)
+        liveGroups.leaveAll(caller.client.id, clock.monotonicUs())
         const client = clients.get(caller.client.id)
         if (client !== undefined) client.userId = null
       },

@@ -105,7 +105,9 @@ export function createTopics(context: BrokerContext): Topics {
 /** Groups of the topic deal its partitions out anew. */
 function repartition(context: BrokerContext, topic: Topic): void {
   const count = context.log.catalog.topic(topic.streamId, topic.id)?.partitions.length ?? 0
-  for (const group of context.liveGroups.ofTopic(topic.streamId, topic.id)) group.assignment.repartition(count)
+  for (const group of context.liveGroups.ofTopic(topic.streamId, topic.id)) {
+    group.assignment.repartition(count, context.clock.monotonicUs())
+  }
 }
 
 function tooMany(count: number): EdgeError {

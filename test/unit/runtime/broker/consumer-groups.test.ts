@@ -70,26 +70,26 @@ describe('a join', () => {
 describe('a leave', () => {
   test('deals all partitions out anew, in the order of joining', () => {
     const group = groupOf(4, 1, 2, 3, 4, 5)
-    group.leave(1)
+    group.leave(1, 0)
     assert.deepEqual(lists(group), [[0], [1], [2], [3]])
-    group.leave(2)
+    group.leave(2, 0)
     assert.deepEqual(lists(group), [[0, 3], [1], [2]])
-    group.leave(3)
+    group.leave(3, 0)
     assert.deepEqual(lists(group), [
       [0, 2],
       [1, 3],
     ])
-    group.leave(4)
+    group.leave(4, 0)
     assert.deepEqual(lists(group), [[0, 1, 2, 3]])
   })
 
   test('of who is no member is told', () => {
-    assert.equal(groupOf(4, 1).leave(2), false)
+    assert.equal(groupOf(4, 1).leave(2, 0), false)
   })
 
   test('member numbers are not given again', () => {
     const group = groupOf(2, 1, 2)
-    group.leave(1)
+    group.leave(1, 0)
     group.join(3, NOW_US)
     assert.deepEqual(
       group.view().map(({ id }) => id),
@@ -139,9 +139,25 @@ describe('a partition with messages in flight', () => {
 
   test('moves at once when the owner leaves', () => {
     const group = promised()
-    group.leave(1)
+    group.leave(1, 0)
     assert.deepEqual(lists(group), [[0, 1, 2, 3]])
     assert.equal(group.canPoll(2, 3), true)
+  })
+
+  test('is not read by two when another member leaves: it moves when its owner is done', () => {
+    const group = groupOf(4, 1, 2, 3)
+    assert.deepEqual(lists(group), [[0, 1], [3], [2]])
+    group.polled(3, 9n)
+    group.leave(1, NOW_US)
+    // Even numbers would go to the first of the two, odd ones to the second.
+    assert.deepEqual(lists(group), [[0, 2, 3], [1]])
+    assert.deepEqual(group.pollable(2), [0, 2])
+    assert.equal(group.canPoll(3, 3), false)
+    group.committed(3, 9n)
+    assert.deepEqual(lists(group), [
+      [0, 2],
+      [1, 3],
+    ])
   })
 })
 
@@ -163,12 +179,12 @@ describe('polling in turn', () => {
 
 test('another number of partitions deals everything out anew', () => {
   const group = groupOf(2, 1, 2)
-  group.repartition(5)
+  group.repartition(5, 0)
   assert.deepEqual(lists(group), [
     [0, 2, 4],
     [1, 3],
   ])
-  group.repartition(1)
+  group.repartition(1, 0)
   assert.deepEqual(lists(group), [[0], []])
 })
 
@@ -191,7 +207,7 @@ test('whatever happens, every partition has one owner and the future is even', (
           clients.add(clientId)
           break
         case 2:
-          assert.equal(group.leave(clientId), clients.delete(clientId))
+          assert.equal(group.leave(clientId, nowUs), clients.delete(clientId))
           break
         case 3:
           group.polled(partitionId, BigInt(random.below(20)))
@@ -204,7 +220,7 @@ test('whatever happens, every partition has one owner and the future is even', (
           break
         default:
           partitionCount = random.below(12)
-          group.repartition(partitionCount)
+          group.repartition(partitionCount, nowUs)
       }
       assert.ok(group.generation >= before, `seed ${seed}: the generation never goes back`)
       check(group, clients, partitionCount, `seed ${seed}, step ${step}`)
