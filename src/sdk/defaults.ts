@@ -11,7 +11,8 @@ export const SDK_DEFAULTS = {
   requestTimeoutMs: 30_000,
   heartbeatIntervalMs: 5000,
   reconnectionIntervalMs: 1000,
-  reconnectionIntervalMaxMs: 30_000,
+  /** Short: after a restart of a server, members of a group are to be back within seconds, however long it was away. */
+  reconnectionIntervalMaxMs: 3000,
   reestablishAfterMs: 5000,
   /** Requests that wait for an answer on one connection, and those queued behind them. */
   maxInFlight: 16,

@@ -69,6 +69,7 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
   #partitions: readonly number[] = []
   #partitionsAtUs = Number.NEGATIVE_INFINITY
   #committedAtUs = 0
+  #joinCount = 0
   #isClosed = false
 
   /** Use `client.consumer`. */
@@ -100,6 +101,7 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
             count += 1
             yield { ...message, partitionId }
             await this.#handled(partitionId, message.offset)
+            if (await this.#isTakenAway(partitionId)) break
           }
         }
         await this.#commitDue()
@@ -145,12 +147,33 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
       const partitions = this.#membership ? await this.#membership.partitions() : await this.#ownPartitions()
       this.#partitions = partitions
       this.#partitionsAtUs = this.#client.clock.monotonicUs()
-      // A partition that comes back later was read by others meanwhile: it begins at its stored offset again.
-      for (const known of this.#positions.keys()) if (!partitions.includes(known)) this.#positions.delete(known)
+      const joinCount = this.#membership?.joinCount ?? 0
+      if (joinCount !== this.#joinCount) this.#positions.clear()
+      this.#joinCount = joinCount
+      for (const known of [...this.#positions.keys()]) if (!partitions.includes(known)) await this.#giveUp(known)
     } catch (error) {
       await this.#pauseOrThrow(error)
     }
     return this.#partitions
+  }
+
+  /**
+   * The partition is another member's, as soon as what was handled here is stored: the server waits for that. When it comes
+   * back, others have read on, so it begins at its stored offset again.
+   */
+  async #giveUp(partitionId: number): Promise<void> {
+    const position = this.#positions.get(partitionId)
+    this.#positions.delete(partitionId)
+    if (position === undefined) return
+    // Refused when the server has waited too long: then the messages since the last commit come again, elsewhere.
+    await this.#commitPartition(partitionId, position).catch(() => {})
+  }
+
+  /** Whether the rest of what was polled is not ours any more: the membership ended, and others may have it already. */
+  async #isTakenAway(partitionId: number): Promise<boolean> {
+    if (this.#membership?.isStale !== true) return false
+    while (this.#membership.isStale && !this.#isClosed) await this.#currentPartitions()
+    return !this.#positions.has(partitionId)
   }
 
   async #ownPartitions(): Promise<readonly number[]> {
@@ -187,8 +210,7 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
       return []
     }
     if (this.#membership && isAnothers(partitionId, position, polled)) {
-      // Others read on from here: once it is ours again, the stored offset counts.
-      this.#positions.delete(partitionId)
+      await this.#giveUp(partitionId)
       return []
     }
     const last = polled.messages.at(-1)

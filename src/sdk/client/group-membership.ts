@@ -14,6 +14,7 @@ export class GroupMembership {
   readonly #unsubscribe: () => void
   #isJoined = false
   #isStale = true
+  #joinCount = 0
 
   constructor(client: Client, stream: Identifier, topic: Identifier, name: string) {
     this.#client = client
@@ -25,7 +26,12 @@ export class GroupMembership {
 
   /** Whether the partitions known so far may no longer be right. */
   get isStale(): boolean {
-    return this.#isStale
+    return this.#isStale || this.#client.state !== 'connected'
+  }
+
+  /** How often this member joined. Each time others may have read on meanwhile: what was known of positions is void. */
+  get joinCount(): number {
+    return this.#joinCount
   }
 
   /** Asks anew at the next turn. */
@@ -35,14 +41,20 @@ export class GroupMembership {
 
   /** @returns the partitions that this member may read. */
   async partitions(): Promise<readonly number[]> {
-    if (!this.#isJoined) await this.#join()
-    const partitions = this.#client.dialect === 'vsr' ? await this.#synced() : await this.#owned()
-    if (partitions === null) {
+    // What comes to be known while the answer is on its way makes it stale again.
+    this.#isStale = false
+    try {
+      const known = this.#isJoined ? await this.#asked() : null
+      if (known !== null) return known
+      await this.#join()
+      const partitions = await this.#asked()
+      if (partitions !== null) return partitions
       this.#isJoined = false
       throw new EdgeError('EDGE_MEMBER_NOT_FOUND', `group ${this.#name}: this member is no longer known`)
+    } catch (error) {
+      this.#isStale = true
+      throw error
     }
-    this.#isStale = false
-    return partitions
   }
 
   async leave(): Promise<void> {
@@ -67,6 +79,12 @@ export class GroupMembership {
     }
     await groups.join(this.#stream, this.#topic, this.#name)
     this.#isJoined = true
+    this.#joinCount++
+  }
+
+  /** @returns null when this is no member. */
+  #asked(): Promise<readonly number[] | null> {
+    return this.#client.dialect === 'vsr' ? this.#synced() : this.#owned()
   }
 
   async #synced(): Promise<readonly number[] | null> {
