@@ -45,6 +45,7 @@ import { Producers } from './producers.ts'
 import { recoverPartitions } from './recovery.ts'
 import { clearLeftovers, reportUnknownKeys } from './recovery-report.ts'
 import { SegmentRemoval } from './segment-removal.ts'
+import { activeView, sealedViews } from './segment-views.ts'
 
 /** Buffers take turns and may both be written again as one group: four of them fit a file. */
 const BUFFERS_PER_FILE = 4
@@ -130,7 +131,8 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       segmentFiles: this.segmentFiles,
       descriptors: options.descriptors,
       exclusive: (task) => this.maintenance.exclusive(task),
-      changed: () => this.#gate?.segmentsChanged(),
+      makeRoom: () => this.maintenance.giveUpDropReserve(),
+      changed: () => this.#roomMade(),
       isUnlinkedBeforeFloor: rules.isUnlinkedBeforeFloor === true,
     })
     // A power cut brought back what had been dropped.
@@ -362,22 +364,23 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   // ---- SegmentHost --------------------------------------------------------------------------------------------------
 
   sealedSegments(key: number): readonly SealedSegment[] {
-    const segments = this.partitions.get(key)?.segments ?? []
-    const sealed = segments.filter((segment, index) => segment.isClosed || index < segments.length - 1)
-    return sealed.map((segment) => ({
-      baseOffset: segment.baseOffset,
-      endOffset: segment.endOffset,
-      sizeBytes: segment.sizeBytes,
-      messageCount: segment.messageCount,
-      lastAppendUs: this.segmentFiles.lastAppendUs(segment),
-      isClockTrusted: true,
-    }))
+    return sealedViews(this.partitions.get(key)?.segments ?? [], this.segmentFiles)
+  }
+
+  activeSegment(key: number): SealedSegment | null {
+    return activeView(this.partitions.get(key)?.segments ?? [], this.segmentFiles)
+  }
+
+  async sealActive(key: number): Promise<void> {
+    const partition = this.partitions.get(key)
+    if (partition !== undefined) await this.#removal.sealActive(partition)
   }
 
   diskUsedBytes(): number {
     let segments = 0
     for (const partition of this.partitions.values()) {
       for (const segment of partition.segments) segments += segment.sizeBytes
+      for (const segment of partition.externals.values()) segments += segment.sizeBytes
     }
     return segments + this.files.totalBytes + this.maintenance.reserveBytes
   }
@@ -476,6 +479,12 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
         ] as const,
     )
     this.#options.hints.setHints(new Map(hints))
+  }
+
+  /** Segments went: who waits for room goes on, and retention sees whether more have to go. */
+  #roomMade(): void {
+    this.maintenance.kick()
+    this.#gate?.segmentsChanged()
   }
 
   #spend(sizeBytes: number, syncCount: number): void {

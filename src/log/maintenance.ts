@@ -4,9 +4,10 @@
  */
 import type { Clock } from '../clock.ts'
 import { type EdgeError, toEdgeError } from '../errors.ts'
+import { Ballast } from './io/ballast.ts'
 import type { FileSystem } from './io/file-system.ts'
 import type { Journal } from './io/journal.ts'
-import { createZeroed, type JournalFile } from './io/journal-file.ts'
+import type { JournalFile } from './io/journal-file.ts'
 import type { JournalFiles } from './io/journal-files.ts'
 import type { LogPartition } from './partition.ts'
 import type { ReportFinding } from './ports.ts'
@@ -32,9 +33,10 @@ export interface MaintenanceOptions {
 
 /** Files that must be prepared before the first append is taken; the others follow in the background. */
 const FILES_AT_START = 2
-const RESERVE_FILE = 'reserve'
-/** Ballast given up on a full disk, so that repacking, and with it dropping, can go on. */
-const RESERVE_MIN_SIZE = 2 * 1024 * 1024
+/** Given up on a full disk, so that repacking, and with it dropping, can go on. */
+const RESERVE = { path: 'reserve', minBytes: 2 * 1024 * 1024 }
+/** The same for the record of what is dropped: repacking must not take the last bytes from it. */
+const DROP_RESERVE = { path: 'reserve-drops', sizeBytes: 256 * 1024 }
 /** How often the age of the active file is looked at. */
 const AGE_CHECKS = 4
 
@@ -46,10 +48,26 @@ export class Maintenance {
   #isClosed = false
   #cancelTimer: (() => void) | undefined
   #lastFailure: string | undefined
-  reserveBytes = 0
+  #cancelRetry: (() => void) | undefined
+  readonly #reserve: Ballast
+  readonly #dropReserve: Ballast
 
   constructor(options: MaintenanceOptions) {
+    const { fileSystem, fileSize } = options
     this.#options = options
+    const sizeBytes = Math.max(RESERVE.minBytes, fileSize)
+    this.#reserve = new Ballast({ fileSystem, path: RESERVE.path, sizeBytes })
+    this.#dropReserve = new Ballast({ fileSystem, ...DROP_RESERVE })
+  }
+
+  /** Bytes kept for a full disk. */
+  get reserveBytes(): number {
+    return this.#reserve.heldBytes + this.#dropReserve.heldBytes
+  }
+
+  /** On a full disk: room to put on record what is dropped. @returns whether there is some now. */
+  giveUpDropReserve(): boolean {
+    return this.#dropReserve.giveUp()
   }
 
   get isBusy(): boolean {
@@ -58,7 +76,8 @@ export class Maintenance {
 
   /** Makes the first files; resolves when appends have somewhere to go, or are known to have to wait. */
   async start(): Promise<void> {
-    this.#findReserve()
+    this.#reserve.find()
+    this.#dropReserve.find()
     await this.exclusive(async () => {
       const { files } = this.#options
       try {
@@ -105,6 +124,7 @@ export class Maintenance {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#cancelTimer?.()
+    this.#cancelRetry?.()
     await this.#last
   }
 
@@ -118,7 +138,8 @@ export class Maintenance {
       }
       if (this.#isClosed) return
       await this.#addMissing()
-      await this.#buildReserve()
+      await this.#dropReserve.restore()
+      await this.#reserve.restore()
       this.#lastFailure = undefined
     } catch (error) {
       this.#failed(toEdgeError(error))
@@ -157,50 +178,22 @@ export class Maintenance {
   }
 
   #failed(error: EdgeError): void {
-    const { report, scheduler, retryMs } = this.#options
-    if (error.code === 'EDGE_DISK_FULL' && this.#giveUpReserve()) {
-      scheduler.nextTurn(() => this.kick())
-      return
+    const { report, scheduler, retryMs, files, changed } = this.#options
+    if (error.code === 'EDGE_DISK_FULL') {
+      if (files.spareCount === 0 && this.#reserve.giveUp()) {
+        scheduler.nextTurn(() => this.kick())
+        return
+      }
+      // Topics that may drop their oldest do so now, not at the next time of the schedule.
+      changed()
     }
     if (this.#lastFailure !== error.code) {
       const text = `messages cannot be moved into segments, tried again every ${retryMs} ms: ${error.message}`
       report({ event: 'log.repack.failed', level: 'error', text, fields: { error_code: error.code } })
     }
     this.#lastFailure = error.code
-    scheduler.after(retryMs, () => this.kick())
-  }
-
-  // ---- reserve ------------------------------------------------------------------------------------------------------
-
-  #findReserve(): void {
-    try {
-      const file = this.#options.fileSystem.open(RESERVE_FILE, 'existing')
-      this.reserveBytes = file.size()
-      file.close()
-    } catch {
-      this.reserveBytes = 0
-    }
-  }
-
-  #giveUpReserve(): boolean {
-    if (this.reserveBytes === 0 || this.#options.files.spareCount > 0) return false
-    try {
-      this.#options.fileSystem.unlink(RESERVE_FILE)
-    } catch {
-      return false
-    }
-    this.reserveBytes = 0
-    return true
-  }
-
-  /** Only when there is plenty of room: the reserve must not be what fills the disk. */
-  async #buildReserve(): Promise<void> {
-    const { fileSystem, fileSize } = this.#options
-    const size = Math.max(RESERVE_MIN_SIZE, fileSize)
-    if (this.reserveBytes > 0 || fileSystem.space().freeBytes < 4 * size) return
-    const handle = await createZeroed(fileSystem, RESERVE_FILE, size)
-    handle.close()
-    this.reserveBytes = size
+    this.#cancelRetry?.()
+    this.#cancelRetry = scheduler.after(retryMs, () => this.kick())
   }
 
   // ---- age ----------------------------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ export interface PartitionHost {
   updateOptions(key: number, options: TopicOptions): void
 }
 
-/** A closed segment as retention sees it; the active one is not among them. */
+/** A segment as retention sees it. Times and counts may be read from its file when they are asked for. */
 export interface SealedSegment {
   readonly baseOffset: bigint
   /** Exclusive: where the next segment begins. */
@@ -45,15 +45,19 @@ export interface SealedSegment {
   readonly messageCount: number
   /** Append time of its last batch, µs since the Unix epoch. */
   readonly lastAppendUs: bigint
-  /** False when that time came from a clock not to be trusted: it then never expires by age. */
+  /** False when that time came from a clock not to be trusted: it expires with the first one behind it that has one. */
   readonly isClockTrusted: boolean
 }
 
 /** The engine's side, for retention. Segments are dropped through `Partition.deleteSegments`. */
 export interface SegmentHost {
-  /** Oldest first, without gaps in order; empty for unknown keys. */
+  /** Oldest first, without gaps in order, the one that still grows left out; empty for unknown keys. */
   sealedSegments(key: number): readonly SealedSegment[]
-  /** Physical bytes of everything: segments, journal, SQLite, reserve. */
+  /** The one that still grows, if any. */
+  activeSegment(key: number): SealedSegment | null
+  /** It grows no more: the next messages go into another. */
+  sealActive(key: number): Promise<void>
+  /** Physical bytes of segments, journal and reserves. */
   diskUsedBytes(): number
 }
 
@@ -63,7 +67,7 @@ export interface AppendGate {
   refusal(key: number): 'reject' | 'drop-newest' | null
   /** Counts messages that a full `drop-newest` topic did not take; `nextOffset` is where they would have gone. */
   droppedNewest(key: number, nextOffset: bigint, messageCount: number, sizeBytes: number): void
-  /** A segment was sealed or a repack ended: look at sizes soon. */
+  /** A segment was sealed, a repack ended, or the disk is full: look at sizes soon. */
   segmentsChanged(): void
 }
 

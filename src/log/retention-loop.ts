@@ -17,7 +17,7 @@ import {
 import type { Cron } from './cron.ts'
 import type { FileSystem } from './io/file-system.ts'
 import type { DropTotals } from './metadata/log-tables.ts'
-import type { AppendGate, ReportFinding, SegmentHost } from './ports.ts'
+import type { AppendGate, ReportFinding, SealedSegment, SegmentHost } from './ports.ts'
 import type { Quarantine } from './quarantine.ts'
 import type { RetentionSettings } from './retention-settings.ts'
 import type { Scheduler } from './scheduler.ts'
@@ -133,12 +133,13 @@ export class RetentionLoop implements AppendGate {
     try {
       const plan = planRetention(this.#input(partitions, places))
       this.#announceRefusals(plan, places)
-      for (const eviction of plan.evictions) await this.#evict(eviction, partitions.get(eviction.key))
+      const failure = await this.#evictAll(plan, partitions)
       this.#announceBudget(plan)
       this.#options.quarantine.sweep(this.#options.clock.wallUs())
       this.ledger.retain((key) => partitions.has(key))
       this.#saveBooks()
-      this.#isFailing = false
+      if (failure !== undefined) this.#reportFailure(failure)
+      else this.#isFailing = false
     } catch (error) {
       if (!(error instanceof EdgeError)) throw error
       this.#reportFailure(error)
@@ -167,7 +168,9 @@ export class RetentionLoop implements AppendGate {
   }
 
   #partitionInput({ key, sizeBytes }: Partition): RetentionPartition {
-    return { key, sizeBytes, sealed: this.#options.segments.sealedSegments(key), barrierOffset: this.#barrierOf(key) }
+    const { segments } = this.#options
+    const [sealed, active] = [segments.sealedSegments(key), segments.activeSegment(key)]
+    return { key, sizeBytes, sealed, active, barrierOffset: this.#barrierOf(key) }
   }
 
   #disk() {
@@ -189,12 +192,33 @@ export class RetentionLoop implements AppendGate {
     return barrier
   }
 
+  /** What cannot be dropped in one place holds up nothing else. @returns the first failure. */
+  async #evictAll(
+    { evictions }: RetentionPlan,
+    partitions: ReadonlyMap<number, Partition>,
+  ): Promise<EdgeError | undefined> {
+    let failure: EdgeError | undefined
+    for (const eviction of evictions) {
+      try {
+        await this.#evict(eviction, partitions.get(eviction.key))
+      } catch (error) {
+        if (!(error instanceof EdgeError)) throw error
+        failure ??= error
+      }
+    }
+    return failure
+  }
+
   async #evict(eviction: Eviction, partition: Partition | undefined): Promise<void> {
     if (partition === undefined) return
+    const { segments } = this.#options
     const isUnread = eviction.reason === 'disk-budget-unread'
     const barrier = isUnread ? null : this.#barrierOf(eviction.key)
-    const droppedCount = await partition.deleteSegments(eviction.segments.length, barrier)
-    const dropped = eviction.segments.slice(0, droppedCount)
+    const count = eviction.segments.length
+    if (count > segments.sealedSegments(eviction.key).length) await segments.sealActive(eviction.key)
+    // Counted before they go; what was planned may have grown until it was sealed.
+    const chosen = segments.sealedSegments(eviction.key).slice(0, count).map(counted)
+    const dropped = chosen.slice(0, await partition.deleteSegments(count, barrier))
     const [first, last] = [dropped.at(0), dropped.at(-1)]
     if (first === undefined || last === undefined) return
     const messageCount = dropped.reduce((sum, segment) => sum + segment.messageCount, 0)
@@ -266,6 +290,11 @@ export class RetentionLoop implements AppendGate {
     }
     this.#isFailing = true
   }
+}
+
+/** Read while the file is still there. */
+function counted({ baseOffset, endOffset, sizeBytes, messageCount }: SealedSegment) {
+  return { baseOffset, endOffset, sizeBytes, messageCount }
 }
 
 function topicsOf(refusals: ReadonlyMap<number, unknown>, places: ReadonlyMap<number, Topic>): Set<Topic> {

@@ -1,4 +1,5 @@
 /** Takes messages away: purges, and segments that retention or an operator gives up. Never beside a repack. */
+import { EdgeError } from '../errors.ts'
 import type { FileSystem } from './io/file-system.ts'
 import type { SegmentFiles } from './io/segment-files.ts'
 import type { LogPartition } from './partition.ts'
@@ -9,6 +10,8 @@ export interface SegmentRemovalOptions {
   readonly segmentFiles: SegmentFiles
   readonly descriptors: DescriptorStore
   readonly exclusive: <T>(task: () => Promise<T>) => Promise<T>
+  /** Makes room for a record of what goes. @returns whether there is some now. */
+  readonly makeRoom: () => boolean
   readonly changed: () => void
   /** Rule left out by a test. */
   readonly isUnlinkedBeforeFloor: boolean
@@ -40,6 +43,14 @@ export class SegmentRemoval {
     })
   }
 
+  /** The last segment grows no more. Never beside a repack, which may be writing to it. */
+  sealActive(partition: LogPartition): Promise<void> {
+    return this.#options.exclusive(async () => {
+      const active = partition.segments.at(-1)
+      if (active !== undefined) active.isClosed = true
+    })
+  }
+
   /** Also at open: a power cut may bring back what had been dropped. */
   unlinkBelow(partition: LogPartition, offset: bigint): void {
     const gone = partition.segments.filter((segment) => segment.endOffset <= offset)
@@ -60,11 +71,23 @@ export class SegmentRemoval {
   async #dropBelow(partition: LogPartition, offset: bigint): Promise<void> {
     if (offset <= partition.logStartOffset || partition.isRemoved) return
     const { descriptors, isUnlinkedBeforeFloor, changed } = this.#options
-    if (!isUnlinkedBeforeFloor) await descriptors.raiseFloor(partition.key, offset)
+    if (!isUnlinkedBeforeFloor) await this.#raiseFloor(partition.key, offset)
     if (partition.isRemoved) return
     partition.dropBelow(offset)
     this.unlinkBelow(partition, offset)
     changed()
     if (isUnlinkedBeforeFloor) await descriptors.raiseFloor(partition.key, offset)
+  }
+
+  /** On a full disk the record needs room before what it frees is there. */
+  async #raiseFloor(key: number, offset: bigint): Promise<void> {
+    const { descriptors, makeRoom } = this.#options
+    try {
+      await descriptors.raiseFloor(key, offset)
+    } catch (error) {
+      const isFull = error instanceof EdgeError && error.code === 'EDGE_DISK_FULL'
+      if (!isFull || !makeRoom()) throw error
+      await descriptors.raiseFloor(key, offset)
+    }
   }
 }

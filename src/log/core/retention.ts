@@ -1,11 +1,12 @@
 /**
  * Decides which segments go. Pure: sizes, times and offsets come in, a plan comes out.
  *
- * Whole sealed segments, oldest first within a partition, and no more than suffices. Three reasons, in this order:
+ * Whole segments, oldest first within a partition, and no more than suffices. Three reasons, in this order:
  *   1. expired: the last append of the segment is older than the topic's `messageExpiryUs`. Trusted time only: a clock that
  *      jumped must not delete a topic.
  *   2. topic-size: a `drop-oldest` topic is over its `maxSizeBytes`. Other topics take nothing more until they are below it.
- *   3. disk-budget: everything together is over the budget, or the volume has too little free space.
+ *   3. disk-budget: everything together is over the budget, or the volume has too little free space. Segments that still
+ *      grow count as well: else many small partitions would fill a disk of which nothing could be dropped.
  *
  * The barrier: a segment is kept while a consumer, group, device or sync route has not got past its last offset. It holds
  * against 1 and 2, as in Iggy. It does not hold against 3: an abandoned consumer would otherwise stop the gateway. Readings
@@ -22,6 +23,8 @@ export interface RetentionPartition {
   readonly sizeBytes: number
   /** Oldest first. */
   readonly sealed: readonly SealedSegment[]
+  /** The one that still grows: goes only for the disk budget, and has to be sealed first. */
+  readonly active: SealedSegment | null
   /** Lowest stored offset or cursor; null when nobody holds anything back. */
   readonly barrierOffset: bigint | null
 }
@@ -89,10 +92,7 @@ interface TopicSlots {
 
 interface Candidate {
   readonly slot: Slot
-  readonly index: number
   readonly segment: SealedSegment
-  /** Highest last append time so far in the partition: even a clock that fell keeps the order of offsets. */
-  readonly orderUs: bigint
 }
 
 class Planner {
@@ -113,10 +113,11 @@ class Planner {
   expire({ topic, slots }: TopicSlots): void {
     const { messageExpiryUs } = topic
     if (messageExpiryUs === null || !this.#input.isClockTrusted) return
+    const limitUs = this.#input.nowUs - messageExpiryUs
     for (const slot of slots) {
-      for (const segment of slot.partition.sealed) {
-        const isExpired = segment.isClockTrusted && segment.lastAppendUs + messageExpiryUs <= this.#input.nowUs
-        if (!isExpired || isHeld(slot, segment)) break
+      const { sealed } = slot.partition
+      for (const [index, segment] of sealed.entries()) {
+        if (!isOlder(sealed, index, limitUs) || isHeld(slot, segment)) break
         this.#take(slot, segment, 'expired')
       }
     }
@@ -129,9 +130,8 @@ class Planner {
       if (excessBytes >= 0) this.#refuse(slots, topic.overflow)
       return
     }
-    for (const { slot, index, segment } of oldestFirst(slots)) {
+    for (const { slot, segment } of oldestFirst(slots, ({ sealed }) => sealed, isHeld)) {
       if (excessBytes <= 0) return
-      if (index !== slot.takenCount || isHeld(slot, segment)) continue
       this.#take(slot, segment, 'topic-size')
       excessBytes -= segment.sizeBytes
     }
@@ -151,9 +151,9 @@ class Planner {
   }
 
   #relieve(slots: readonly Slot[], reason: 'disk-budget' | 'disk-budget-unread'): void {
-    for (const { slot, index, segment } of oldestFirst(slots)) {
+    const isKept = reason === 'disk-budget' ? isHeld : isNeverHeld
+    for (const { slot, segment } of oldestFirst(slots, allOf, isKept)) {
       if (this.#diskExcess() <= 0) return
-      if (index !== slot.takenCount || (reason === 'disk-budget' && isHeld(slot, segment))) continue
       this.#take(slot, segment, reason)
     }
   }
@@ -179,30 +179,69 @@ class Planner {
   }
 }
 
+/**
+ * Whether the segment's last append is surely at or before `limitUs`. A time from a clock that was not trusted says nothing,
+ * but such a segment is older than the first one behind it that has a trusted time.
+ */
+function isOlder(sealed: readonly SealedSegment[], index: number, limitUs: bigint): boolean {
+  const dated = sealed.slice(index).find((segment) => segment.isClockTrusted)
+  return dated !== undefined && dated.lastAppendUs <= limitUs
+}
+
 function isHeld(slot: Slot, segment: SealedSegment): boolean {
   const { barrierOffset } = slot.partition
   return barrierOffset !== null && barrierOffset < segment.endOffset - 1n
 }
+
+const isNeverHeld = (): boolean => false
+
+const allOf = ({ sealed, active }: RetentionPartition): readonly SealedSegment[] =>
+  active === null ? sealed : [...sealed, active]
 
 function keptBytes(slot: Slot): number {
   const taken = slot.partition.sealed.slice(0, slot.takenCount)
   return taken.reduce((sum, segment) => sum - segment.sizeBytes, slot.partition.sizeBytes)
 }
 
-/** What is left of all partitions, by age; within a partition always by offset. */
-function oldestFirst(slots: readonly Slot[]): readonly Candidate[] {
-  const candidates: Candidate[] = []
-  for (const slot of slots) {
-    let orderUs = 0n
-    for (const [index, segment] of slot.partition.sealed.entries()) {
-      if (segment.lastAppendUs > orderUs) orderUs = segment.lastAppendUs
-      if (index >= slot.takenCount) candidates.push({ slot, index, segment, orderUs })
-    }
-  }
-  return candidates.sort(byAge)
+/** The next segment of one partition, if it may go. */
+interface Head {
+  readonly slot: Slot
+  readonly segments: readonly SealedSegment[]
+  at: number
+  /** Highest last append time so far: even a clock that fell keeps the order of offsets. */
+  orderUs: bigint
 }
 
-function byAge(a: Candidate, b: Candidate): number {
-  if (a.orderUs !== b.orderUs) return a.orderUs < b.orderUs ? -1 : 1
-  return a.slot.partition.key - b.slot.partition.key || a.index - b.index
+/**
+ * What is left of all partitions, by age; within a partition always by offset, and nothing behind what is kept. The caller
+ * takes each one it is given. Only the oldest of each partition are looked at: the time of a segment may cost a read.
+ */
+function* oldestFirst(
+  slots: readonly Slot[],
+  segmentsOf: (partition: RetentionPartition) => readonly SealedSegment[],
+  isKept: (slot: Slot, segment: SealedSegment) => boolean,
+): Generator<Candidate> {
+  const heads = slots.map(
+    (slot): Head => ({ slot, segments: segmentsOf(slot.partition), at: slot.takenCount - 1, orderUs: 0n }),
+  )
+  let left = heads.filter((head) => advance(head, isKept))
+  while (left.length > 0) {
+    const oldest = left.reduce((best, head) => (isBefore(head, best) ? head : best))
+    const segment = oldest.segments[oldest.at]
+    if (segment !== undefined) yield { slot: oldest.slot, segment }
+    if (!advance(oldest, isKept)) left = left.filter((head) => head !== oldest)
+  }
+}
+
+/** @returns false when nothing of the partition may go any more. */
+function advance(head: Head, isKept: (slot: Slot, segment: SealedSegment) => boolean): boolean {
+  head.at++
+  const segment = head.segments[head.at]
+  if (segment === undefined || isKept(head.slot, segment)) return false
+  if (segment.lastAppendUs > head.orderUs) head.orderUs = segment.lastAppendUs
+  return true
+}
+
+function isBefore(a: Head, b: Head): boolean {
+  return a.orderUs === b.orderUs ? a.slot.partition.key < b.slot.partition.key : a.orderUs < b.orderUs
 }

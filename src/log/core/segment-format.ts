@@ -37,6 +37,8 @@ const SEGMENT_MAGIC = 0x53474445 // "EDGS"
 const BLOCK_MAGIC = 0x42474445 // "EDGB"
 const TRAILER_MAGIC = 0x54474445 // "EDGT"
 
+/** `flags` of a block: the time of its last batch came from a clock that was not to be trusted. */
+export const BLOCK_FLAG = { isClockUntrusted: 1 } as const
 export const BLOCK_CODEC = { plain: 0, zstd: 1 } as const
 const LAST_CODEC = 1
 

@@ -9,6 +9,7 @@
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import type { ProducerTag } from '../api.ts'
 import {
+  BATCH_FLAG,
   BATCH_HEADER_SIZE,
   BATCH_KIND,
   batchSize,
@@ -22,6 +23,7 @@ import { createArea } from '../core/byte-area.ts'
 import type { Checksum } from '../core/checksum.ts'
 import type { PendingBatch } from '../core/pending-batch.ts'
 import {
+  BLOCK_FLAG,
   BLOCK_HEADER_SIZE,
   encodeBlockHeader,
   encodeSegmentHeader,
@@ -146,6 +148,7 @@ export class LargeBatches {
     segment.endOffset = endOffset
     segment.messageCount = fields.count
     segment.lastAppendUs = fields.appendTimeUs
+    segment.isClockTrusted = (fields.flags & BATCH_FLAG.isClockTrusted) !== 0
     segment.lastBlockPosition = SEGMENT_HEADER_SIZE
     segment.lastBoot = this.#options.journal.boot
     const area = createArea(SEGMENT_HEADER_SIZE + BLOCK_HEADER_SIZE)
@@ -165,7 +168,7 @@ export class LargeBatches {
       rawSize: raw.length,
       batchCount: 1,
       codec: body.codec,
-      flags: 0,
+      flags: segment.isClockTrusted ? 0 : BLOCK_FLAG.isClockUntrusted,
       baseOffset: fields.baseOffset,
       endOffset,
       firstTimeUs: fields.appendTimeUs,

@@ -7,11 +7,11 @@
  */
 import type { Clock } from '../../clock.ts'
 import { type EdgeError, toEdgeError } from '../../errors.ts'
-import { BATCH_KIND, stripBatchHeader } from '../core/batch-header.ts'
+import { BATCH_FLAG, BATCH_KIND, stripBatchHeader } from '../core/batch-header.ts'
 import { type ByteArea, createArea } from '../core/byte-area.ts'
 import type { Checksum } from '../core/checksum.ts'
 import { endOf, planUnits, type RepackBatch, type RollLimits } from '../core/repack-plan.ts'
-import { BLOCK_CODEC, BLOCK_RAW_SIZE } from '../core/segment-format.ts'
+import { BLOCK_CODEC, BLOCK_FLAG, BLOCK_RAW_SIZE } from '../core/segment-format.ts'
 import type { LogPartition } from '../partition.ts'
 import type { Scheduler } from '../scheduler.ts'
 import type { BlockCodec } from './block-codec.ts'
@@ -153,7 +153,7 @@ export class Repacker {
           rawSize: raw.length,
           batchCount: unit.batches.length,
           codec: body.codec,
-          flags: 0,
+          flags: (last.header.flags & BATCH_FLAG.isClockTrusted) === 0 ? BLOCK_FLAG.isClockUntrusted : 0,
           baseOffset: first.header.baseOffset,
           endOffset: endOf(last),
           firstTimeUs: first.header.appendTimeUs,

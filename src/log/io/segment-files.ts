@@ -8,12 +8,14 @@ import { alignUp, areaOf, type ByteArea, createArea } from '../core/byte-area.ts
 import type { Checksum } from '../core/checksum.ts'
 import {
   BLOCK_ALIGNMENT,
+  BLOCK_FLAG,
   BLOCK_HEADER_SIZE,
   type BlockHeader,
   decodeBlockHeader,
   decodeSegmentIndex,
   decodeSegmentTrailer,
   INDEX_ENTRY_SIZE,
+  INDEX_POSITION_AT,
   type IndexEntry,
   SEGMENT_HEADER_SIZE,
   SEGMENT_TRAILER_SIZE,
@@ -130,19 +132,17 @@ export class SegmentFiles {
     return segment.entries
   }
 
-  /** Append time of the last batch: from the trailer or the last block's header. */
+  /** Append time of the last batch: from the last block's header, whose flags say what it is worth. @throws EDGE_IO. */
   lastAppendUs(segment: Segment): bigint {
     if (segment.lastAppendUs !== undefined) return segment.lastAppendUs
     const handle = this.file(segment.path)
-    const fromTrailer = readTrailer(handle, segment.seed)?.lastTimeUs
-    segment.lastAppendUs = fromTrailer ?? this.#lastTimeFromBlocks(segment, handle)
+    const { seed, sizeBytes } = segment
+    const trailer = readTrailer(handle, seed)
+    const position = trailer === undefined ? this.index(segment).at(-1)?.position : lastPosition(handle, trailer)
+    const last = position === undefined ? undefined : readBlockHeader(handle, seed, position, sizeBytes)
+    segment.isClockTrusted = last === undefined || isClockTrusted(last)
+    segment.lastAppendUs = last?.lastTimeUs ?? trailer?.lastTimeUs ?? segment.entries?.at(-1)?.firstTimeUs ?? 0n
     return segment.lastAppendUs
-  }
-
-  #lastTimeFromBlocks(segment: Segment, handle: LogFile): bigint {
-    const last = this.index(segment).at(-1)
-    if (last === undefined) return 0n
-    return readBlockHeader(handle, segment.seed, last.position, segment.sizeBytes)?.lastTimeUs ?? last.firstTimeUs
   }
 
   #indexFromBlocks(segment: Segment, handle: LogFile): IndexEntry[] {
@@ -165,6 +165,8 @@ export const entryOf = (block: BlockHeader): IndexEntry => ({
   position: block.position,
   recordCount: block.recordCount,
 })
+
+export const isClockTrusted = ({ flags }: BlockHeader): boolean => (flags & BLOCK_FLAG.isClockUntrusted) === 0
 
 /** Where the next block may begin. */
 export const endOfBlock = (block: BlockHeader): number =>
@@ -215,6 +217,13 @@ export function readTrailer(handle: LogFile, seed: number): SegmentTrailer | und
 function readIndex(handle: LogFile, trailer: SegmentTrailer, checksum: Checksum): IndexEntry[] | undefined {
   const area = readArea(handle, trailer.indexPosition, trailer.blockCount * INDEX_ENTRY_SIZE)
   return decodeSegmentIndex(area, trailer, checksum)
+}
+
+/** Where the last block lies, as the index says; undefined for a file without blocks. */
+export function lastPosition(handle: LogFile, trailer: SegmentTrailer): number | undefined {
+  if (trailer.blockCount === 0) return undefined
+  const entry = readArea(handle, trailer.indexPosition + (trailer.blockCount - 1) * INDEX_ENTRY_SIZE, INDEX_ENTRY_SIZE)
+  return entry.view.getUint32(INDEX_POSITION_AT, true)
 }
 
 export function readArea(handle: LogFile, position: number, size: number): ByteArea {

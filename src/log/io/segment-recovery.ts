@@ -14,8 +14,6 @@ import {
   type BlockHeader,
   decodeBlockHeader,
   decodeSegmentHeader,
-  INDEX_ENTRY_SIZE,
-  INDEX_POSITION_AT,
   parseSegmentName,
   SEGMENT_HEADER_SIZE,
   SEGMENT_VERSION,
@@ -24,7 +22,16 @@ import {
 import type { FileSystem, LogFile } from './file-system.ts'
 import { newerStore } from './journal-recovery.ts'
 import { Segment } from './segment.ts'
-import { blocksOf, endOfBlock, entryOf, readArea, readBlockHeader, readTrailer } from './segment-files.ts'
+import {
+  blocksOf,
+  endOfBlock,
+  entryOf,
+  isClockTrusted,
+  lastPosition,
+  readArea,
+  readBlockHeader,
+  readTrailer,
+} from './segment-files.ts'
 
 export interface RecoveredSegments {
   readonly segments: readonly Segment[]
@@ -141,6 +148,7 @@ function openExternal(found: Found, options: SegmentRecoveryOptions, isExternal:
     segment.sizeBytes = size
     segment.messageCount = block.recordCount
     segment.lastAppendUs = block.lastTimeUs
+    segment.isClockTrusted = isClockTrusted(block)
     segment.lastBlockPosition = block.position
     segment.lastBoot = block.boot
     segment.entries = [entryOf(block)]
@@ -209,6 +217,7 @@ function openLast(
     segment.endOffset = last.endOffset
     segment.messageCount = Number(last.endOffset - found.baseOffset)
     segment.lastAppendUs = last.lastTimeUs
+    segment.isClockTrusted = isClockTrusted(last)
     segment.lastBlockPosition = last.position
     segment.lastBoot = last.boot
     segment.sizeBytes = isWhole ? size : endOfBlock(last)
@@ -234,9 +243,8 @@ function truncateQuietly(handle: LogFile, size: number): void {
 function newestBlock(handle: LogFile, seed: number, size: number): BlockHeader | undefined {
   const trailer = readTrailer(handle, seed)
   if (trailer === undefined) return blockAtEnd(handle, seed, size)
-  if (trailer.blockCount === 0) return undefined
-  const entry = readArea(handle, trailer.indexPosition + (trailer.blockCount - 1) * INDEX_ENTRY_SIZE, INDEX_ENTRY_SIZE)
-  return readBlockHeader(handle, seed, entry.view.getUint32(INDEX_POSITION_AT, true), size)
+  const position = lastPosition(handle, trailer)
+  return position === undefined ? undefined : readBlockHeader(handle, seed, position, size)
 }
 
 /** Back from the newest block to the first below the limit; from the front where that way is cut. */

@@ -11,6 +11,7 @@ import { PAGE_SIZE } from '../core/journal-format.ts'
 import { isSegmentFull, type RollLimits } from '../core/repack-plan.ts'
 import {
   BLOCK_ALIGNMENT,
+  BLOCK_FLAG,
   BLOCK_HEADER_SIZE,
   type BlockHeader,
   encodeBlockHeader,
@@ -53,6 +54,7 @@ interface Draft {
   length: number
   endOffset: bigint
   lastAppendUs: bigint
+  isClockTrusted: boolean
   lastBlockPosition: number
   lastBoot: number
   isSealed: boolean
@@ -102,6 +104,7 @@ export class SegmentWriter {
     draft.entries.push(entryOf(header))
     draft.endOffset = block.endOffset
     draft.lastAppendUs = block.lastTimeUs
+    draft.isClockTrusted = (block.flags & BLOCK_FLAG.isClockUntrusted) === 0
     draft.lastBlockPosition = position
     draft.lastBoot = block.boot
   }
@@ -109,7 +112,7 @@ export class SegmentWriter {
   /** Takes a large batch's file among the segments, as it is. */
   adopt(segment: Segment): void {
     this.roll()
-    const { sizeBytes, endOffset, lastAppendUs = 0n, lastBlockPosition, lastBoot } = segment
+    const { sizeBytes, endOffset, lastAppendUs = 0n, isClockTrusted, lastBlockPosition, lastBoot } = segment
     this.#drafts.push({
       segment,
       isAdopted: true,
@@ -119,6 +122,7 @@ export class SegmentWriter {
       length: sizeBytes,
       endOffset,
       lastAppendUs,
+      isClockTrusted,
       lastBlockPosition,
       lastBoot,
       isSealed: true,
@@ -156,6 +160,7 @@ export class SegmentWriter {
       segment.sizeBytes = draft.length
       segment.endOffset = draft.endOffset
       segment.lastAppendUs = draft.lastAppendUs
+      segment.isClockTrusted = draft.isClockTrusted
       segment.lastBlockPosition = draft.lastBlockPosition
       segment.lastBoot = draft.lastBoot
       segment.isClosed = draft.isSealed
@@ -213,7 +218,7 @@ export class SegmentWriter {
   }
 
   #continued(segment: Segment): Draft {
-    const { sizeBytes, endOffset, lastAppendUs = 0n, lastBlockPosition, lastBoot } = segment
+    const { sizeBytes, endOffset, lastAppendUs = 0n, isClockTrusted, lastBlockPosition, lastBoot } = segment
     // Its index is written when it is sealed, so it must be whole in memory now.
     this.#options.files.index(segment)
     return {
@@ -224,6 +229,7 @@ export class SegmentWriter {
       length: sizeBytes,
       endOffset,
       lastAppendUs,
+      isClockTrusted,
       lastBlockPosition,
       lastBoot,
       isSealed: false,
@@ -245,6 +251,7 @@ export class SegmentWriter {
       length: 0,
       endOffset: baseOffset,
       lastAppendUs: 0n,
+      isClockTrusted: true,
       lastBlockPosition: 0,
       lastBoot: 0,
       isSealed: false,

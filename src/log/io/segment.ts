@@ -20,6 +20,8 @@ export class Segment {
   entries: IndexEntry[] | undefined
   /** Append time of its last batch, when known. */
   lastAppendUs: bigint | undefined
+  /** Whether that time came from a clock to be trusted; known with it. */
+  isClockTrusted = true
   /** Position of the last block; 0 without one. */
   lastBlockPosition = 0
   /** Machine start of the last block's batches. */

@@ -15,6 +15,7 @@ const OWN_ENTRIES: ReadonlySet<string> = new Set([
   'certificate',
   'runtime',
   'reserve',
+  'reserve-drops',
   'sync-failed',
   'lock',
 ])

@@ -30,6 +30,7 @@ class World {
   tasks: { delayMs: number; task: () => void }[] = []
   nowUs = 1_000_000n
   isClockTrusted = true
+  active: SealedSegment | null = null
   options = OPTIONS
   budgetBytes = 1_000_000
   sweepCount = 0
@@ -70,7 +71,7 @@ class World {
   }
 
   usedBytes(): number {
-    return this.segments.length * 100
+    return this.segments.length * 100 + (this.active?.sizeBytes ?? 0)
   }
 
   createLoop(): RetentionLoop {
@@ -121,7 +122,15 @@ class World {
           for (const total of totals) this.saved.set(`${total.partitionKey}/${total.reason}`, total)
         },
       },
-      segments: { sealedSegments: () => [...this.segments], diskUsedBytes: () => this.usedBytes() },
+      segments: {
+        sealedSegments: () => [...this.segments],
+        activeSegment: () => this.active,
+        sealActive: async () => {
+          if (this.active !== null) this.segments.push(this.active)
+          this.active = null
+        },
+        diskUsedBytes: () => this.usedBytes(),
+      },
       fileSystem: { space: () => ({ freeBytes: 1e12, totalBytes: 1e12 }) },
       quarantine: {
         sweep: () => {
@@ -184,6 +193,29 @@ test('unread messages that the disk budget takes are an error with their range',
     [0n, 20n, 20],
   )
   assert.deepEqual(loop.ledger.report().byReason.get('disk-budget-unread'), { messageCount: 20, sizeBytes: 200 })
+})
+
+test('a segment that still grows is sealed before the disk budget takes it, and counted as it is then', async () => {
+  const active = { baseOffset: 50n, endOffset: 60n, sizeBytes: 100, messageCount: 10, lastAppendUs: 9n }
+  world.active = { ...active, endOffset: 70n, messageCount: 20, isClockTrusted: true }
+  world.budgetBytes = 0
+  const loop = world.createLoop()
+  await loop.run()
+  assert.equal(world.active, null)
+  assert.equal(world.segments.length, 0)
+  const [range] = loop.ledger.report().recent
+  assert.deepEqual([range?.fromOffset, range?.endOffset, range?.messageCount], [0n, 70n, 70])
+})
+
+test('a partition whose segments cannot be dropped does not keep the others from it', async () => {
+  world.options = { ...OPTIONS, messageExpiryUs: 0n }
+  world.refuse = new EdgeError('EDGE_IO', 'EIO')
+  await world.loop.run()
+  assert.deepEqual(world.events(), ['log.retention.failed'])
+  assert.equal(world.sweepCount, 1, 'the rest of the run was done')
+  world.refuse = null
+  await world.loop.run()
+  assert.equal(world.segments.length, 0)
 })
 
 test('a full topic is told once, refuses appends, and once more when it has room', async () => {

@@ -30,7 +30,7 @@ function partition(
   barrierOffset: bigint | null = null,
 ): RetentionPartition {
   const sealedBytes = sealed.reduce((sum, segment) => sum + segment.sizeBytes, 0)
-  return { key, sizeBytes: sealedBytes + 50, sealed, barrierOffset }
+  return { key, sizeBytes: sealedBytes + 50, sealed, active: null, barrierOffset }
 }
 
 function topic(part: Partial<RetentionTopic>): RetentionTopic {
@@ -64,12 +64,37 @@ test('an expiry of nothing takes all sealed segments, the longest expiry none', 
 test('nothing expires while the clock cannot be trusted, now or when the segment was written', () => {
   const [first, second] = segments(1, 2)
   assert.ok(first && second)
-  const untrusted = [{ ...first, isClockTrusted: false }, second]
   assert.deepEqual(
     gone(plan([topic({ messageExpiryUs: 0n, partitions: [partition(1, segments(1))] })], ROOMY, false)),
     [],
   )
+  const untrusted = [{ ...first, isClockTrusted: false }]
   assert.deepEqual(gone(plan([topic({ messageExpiryUs: 0n, partitions: [partition(1, untrusted)] })])), [])
+})
+
+test('a segment without a trusted time expires with the first one behind it that has one', () => {
+  const [first, second, third] = segments(1, 2, 999_950)
+  assert.ok(first && second && third)
+  const untrusted = [{ ...first, isClockTrusted: false }, { ...second, isClockTrusted: false }, third]
+  const expiring = (expiryUs: bigint) => topic({ messageExpiryUs: expiryUs, partitions: [partition(1, untrusted)] })
+  assert.deepEqual(gone(plan([expiring(51n)])), [], 'the first could be as young as the third')
+  assert.deepEqual(gone(plan([expiring(50n)])), [[1, 'expired', 3]])
+})
+
+test('a segment that still grows goes for the disk budget, after all that are older, and for nothing else', () => {
+  const [active] = segments(5)
+  assert.ok(active)
+  const growing = { ...partition(1, []), sizeBytes: 150, active }
+  const other = partition(2, segments(3, 9))
+  const topics = [
+    topic({ messageExpiryUs: 0n, maxSizeBytes: 10n, partitions: [growing] }),
+    topic({ partitions: [other] }),
+  ]
+  assert.deepEqual(gone(plan(topics)), [])
+  assert.deepEqual(gone(plan(topics, { ...ROOMY, usedBytes: 1000, budgetBytes: 850 })), [
+    [2, 'disk-budget', 1],
+    [1, 'disk-budget', 1],
+  ])
 })
 
 test('expiry stops before the segment whose last offset a consumer has not reached', () => {

@@ -1,0 +1,64 @@
+/**
+ * A file of zeros that is given up on a full disk, so that what makes room can go on: moving messages into segments, or
+ * putting on record which of them go. It is made anew when there is plenty of room again.
+ */
+import type { FileSystem } from './file-system.ts'
+import { createZeroed } from './journal-file.ts'
+
+export interface BallastOptions {
+  readonly fileSystem: FileSystem
+  /** In the data folder. */
+  readonly path: string
+  readonly sizeBytes: number
+}
+
+/** Made only with that many times its size free: it must not be what fills the disk. */
+const ROOM_FACTOR = 4
+
+export class Ballast {
+  readonly #options: BallastOptions
+  #heldBytes = 0
+
+  constructor(options: BallastOptions) {
+    this.#options = options
+  }
+
+  /** Bytes the file takes now. */
+  get heldBytes(): number {
+    return this.#heldBytes
+  }
+
+  /** Looks whether an earlier process has left it. */
+  find(): void {
+    try {
+      const file = this.#options.fileSystem.open(this.#options.path, 'existing')
+      this.#heldBytes = file.size()
+      file.close()
+    } catch {
+      this.#heldBytes = 0
+    }
+  }
+
+  /** @returns whether there is room now that was not there before. */
+  giveUp(): boolean {
+    if (this.#heldBytes === 0) return false
+    try {
+      this.#options.fileSystem.unlink(this.#options.path)
+    } catch {
+      return false
+    }
+    this.#heldBytes = 0
+    return true
+  }
+
+  /** Makes it when it is missing and there is plenty of room. @throws EDGE_DISK_FULL, EDGE_IO. */
+  async restore(): Promise<void> {
+    const { fileSystem, path, sizeBytes } = this.#options
+    if (this.#heldBytes > 0 || fileSystem.space().freeBytes < ROOM_FACTOR * sizeBytes) return
+    // An empty one: made by a process that was stopped at once.
+    fileSystem.unlink(path)
+    const handle = await createZeroed(fileSystem, path, sizeBytes)
+    handle.close()
+    this.#heldBytes = sizeBytes
+  }
+}

@@ -1,0 +1,78 @@
+/** Segments as retention sees them. What stands in a file is read when it is asked for: there may be thousands of them. */
+import { EdgeError } from '../errors.ts'
+import type { Segment } from './io/segment.ts'
+import type { SegmentFiles } from './io/segment-files.ts'
+import type { SealedSegment } from './ports.ts'
+
+/** All but the one that still grows, oldest first. */
+export function sealedViews(segments: readonly Segment[], files: SegmentFiles): readonly SealedSegment[] {
+  const sealed = segments.filter((segment, index) => segment.isClosed || index < segments.length - 1)
+  return sealed.map((_segment, index) => new SegmentView(sealed, index, files))
+}
+
+/** The one that still grows. */
+export function activeView(segments: readonly Segment[], files: SegmentFiles): SealedSegment | null {
+  const active = segments.at(-1)
+  return active === undefined || active.isClosed ? null : new SegmentView([active], 0, files)
+}
+
+class SegmentView implements SealedSegment {
+  readonly #list: readonly Segment[]
+  readonly #at: number
+  readonly #segment: Segment
+  readonly #files: SegmentFiles
+
+  constructor(list: readonly Segment[], at: number, files: SegmentFiles) {
+    const segment = list[at]
+    if (segment === undefined) throw new EdgeError('EDGE_INTERNAL', `no segment at ${at}`)
+    this.#list = list
+    this.#at = at
+    this.#segment = segment
+    this.#files = files
+  }
+
+  get baseOffset(): bigint {
+    return this.#segment.baseOffset
+  }
+
+  get endOffset(): bigint {
+    return this.#segment.endOffset
+  }
+
+  get sizeBytes(): number {
+    return this.#segment.sizeBytes
+  }
+
+  /** Exact: what a name alone tells would count offsets that were never given. */
+  get messageCount(): number {
+    try {
+      this.#files.index(this.#segment)
+    } catch (error) {
+      if (!(error instanceof EdgeError)) throw error
+    }
+    return this.#segment.messageCount
+  }
+
+  /** A file that cannot be read holds nobody up: it goes with the one before it. */
+  get lastAppendUs(): bigint {
+    for (let at = this.#at; at >= 0; at--) {
+      const segment = this.#list[at]
+      const timeUs = segment === undefined ? undefined : this.#timeOf(segment)
+      if (timeUs !== undefined) return timeUs
+    }
+    return 0n
+  }
+
+  get isClockTrusted(): boolean {
+    return this.#timeOf(this.#segment) === undefined || this.#segment.isClockTrusted
+  }
+
+  #timeOf(segment: Segment): bigint | undefined {
+    try {
+      return this.#files.lastAppendUs(segment)
+    } catch (error) {
+      if (!(error instanceof EdgeError)) throw error
+      return undefined
+    }
+  }
+}
