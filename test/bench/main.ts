@@ -4,15 +4,16 @@
  *
  *   EDGE_BENCH_APACHE=/path/to/iggy-server   the peer (server 0.8.0)
  *   EDGE_BENCH_EXECUTABLE=dist/iggy-edge-…   measure the executable instead of the checkout
- *   npm run bench -- [broker] [start] [flash] [--rounds 3]
+ *   npm run bench -- [broker] [start] [idle] [flash] [--rounds 3]
  */
 import { execFileSync } from 'node:child_process'
 import { cpus, release } from 'node:os'
 import { benchBroker } from './broker.ts'
 import { benchFlash } from './flash.ts'
+import { benchIdle } from './idle.ts'
 import { benchStart } from './start.ts'
 
-const BENCHES = { broker: benchBroker, start: benchStart, flash: benchFlash } as const
+const BENCHES = { broker: benchBroker, start: benchStart, idle: benchIdle, flash: benchFlash } as const
 
 const words = process.argv.slice(2)
 const rounds = Number(words[words.indexOf('--rounds') + 1] ?? 3) || 3
