@@ -140,14 +140,16 @@ export class Producer implements AsyncDisposable {
     while (this.#queue.length > 0) await new Promise<void>((resolve) => this.#idleWaiters.push(resolve))
   }
 
-  /** Flushes within `timeoutMs`, then gives up what is left (a spool keeps it). Idempotent. */
+  /** Flushes within `timeoutMs` (0: sends nothing more), then gives up what is left; a spool keeps it. Idempotent. */
   async close(timeoutMs = 5000): Promise<void> {
     if (this.#isClosing) return
     this.#isClosing = true
     for (const wake of this.#roomWaiters.splice(0)) wake()
-    const timer = setTimeout(() => this.#abort.abort(), timeoutMs)
-    await Promise.race([this.flush(), aborted(this.#abort.signal)])
-    clearTimeout(timer)
+    if (timeoutMs > 0) {
+      const timer = setTimeout(() => this.#abort.abort(), timeoutMs)
+      await Promise.race([this.flush(), aborted(this.#abort.signal)])
+      clearTimeout(timer)
+    }
     this.#abort.abort()
     if (this.#timer !== null) clearTimeout(this.#timer)
     const error = new EdgeError('EDGE_SHUTTING_DOWN', 'the producer was closed before the server took the message')
