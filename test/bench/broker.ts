@@ -1,9 +1,9 @@
 /** Sends and polls through the whole server, beside Apache's: the same client, the same frames, rounds in turn. */
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
 import { CODE } from '../../src/sdk/wire/codes.ts'
 import { frameOf, type LoadOrder, type LoadResult, loginFrame, RawClient } from './support/load.ts'
-import { type MeasuredServer, memoryOf, startApacheServer, startEdgeServer } from './support/servers.ts'
+import { cpuUsOf, type MeasuredServer, memoryOf, startApacheServer, startEdgeServer } from './support/servers.ts'
 
 interface Scenario {
   readonly name: string
@@ -20,6 +20,7 @@ const DURABLE_APACHE = {
 }
 const BUFFERED_EDGE = { EDGE_LOG__DEFAULT_DURABILITY: 'buffered' }
 const SECONDS = 5
+const WARM_UP_SECONDS = 3
 const PAYLOAD_BYTES = 200
 /** No bound but the time. */
 const UNBOUNDED = 1e9
@@ -33,6 +34,7 @@ const order = (kind: 'send' | 'poll', connections: number, partitions: number, b
     payloadBytes: PAYLOAD_BYTES,
     requests: UNBOUNDED,
     seconds: SECONDS,
+    warmUpSeconds: WARM_UP_SECONDS,
   }) as const
 
 const SCENARIOS: readonly Scenario[] = [
@@ -66,8 +68,15 @@ const SCENARIOS: readonly Scenario[] = [
     stored: 100_000,
   },
   {
-    name: 'memory after 400,000 messages',
-    order: { ...order('send', 4, 4, 100), requests: 4000, seconds: 60 },
+    name: 'memory after 400,000 messages, one a request',
+    order: { ...order('send', 16, 16, 1), requests: 400_000, seconds: 120, warmUpSeconds: 0 },
+    edge: BUFFERED_EDGE,
+    apache: {},
+    stored: 0,
+  },
+  {
+    name: 'memory after 400,000 messages, 100 a request',
+    order: { ...order('send', 4, 4, 100), requests: 4000, seconds: 60, warmUpSeconds: 0 },
     edge: BUFFERED_EDGE,
     apache: {},
     stored: 0,
@@ -80,21 +89,27 @@ export async function benchBroker(rounds: number): Promise<void> {
   for (const scenario of SCENARIOS) {
     const lines: string[] = []
     const ratios: number[] = []
+    const cpuRatios: number[] = []
     for (let round = 0; round < rounds; round++) {
       const ours = await measure(() => startEdgeServer(scenario.edge), scenario)
       const theirs =
         apache === undefined ? null : await measure(() => startApacheServer(apache, scenario.apache), scenario)
       lines.push(`${format(ours)}${theirs === null ? '' : `   | apache ${format(theirs)}`}`)
-      if (theirs !== null) ratios.push(ratioOf(scenario, ours, theirs))
+      if (theirs === null) continue
+      ratios.push(ratioOf(scenario, ours, theirs))
+      cpuRatios.push(ours.cpuUsPerMessage / theirs.cpuUsPerMessage)
     }
     console.log(`\n${scenario.name}`)
     for (const line of lines) console.log(`  edge ${line}`)
     if (ratios.length > 0) console.log(`  edge : apache  ${ratios.map((ratio) => ratio.toFixed(2)).join('  ')}`)
+    if (cpuRatios.length > 0) console.log(`  CPU a message  ${cpuRatios.map((ratio) => ratio.toFixed(2)).join('  ')}`)
   }
 }
 
 interface Measured extends LoadResult {
   readonly privateBytes: number
+  /** Of the server, all threads; what it does behind the answers (repacking, saving) is in it as far as it was done. */
+  readonly cpuUsPerMessage: number
 }
 
 const ratioOf = (scenario: Scenario, ours: Measured, theirs: Measured): number =>
@@ -103,7 +118,7 @@ const ratioOf = (scenario: Scenario, ours: Measured, theirs: Measured): number =
     : ours.messagesPerSecond / theirs.messagesPerSecond
 
 const format = (each: Measured): string =>
-  `${Math.round(each.messagesPerSecond).toLocaleString('en')} msg/s, p50 ${each.p50Us} us, p99 ${each.p99Us} us, private ${(each.privateBytes / 2 ** 20).toFixed(1)} MiB`
+  `${Math.round(each.messagesPerSecond).toLocaleString('en')} msg/s, p50 ${each.p50Us} us, p99 ${each.p99Us} us, CPU ${each.cpuUsPerMessage.toFixed(2)} us/msg, private ${(each.privateBytes / 2 ** 20).toFixed(1)} MiB`
 
 async function measure(start: () => Promise<MeasuredServer>, scenario: Scenario): Promise<Measured> {
   await using server = await start()
@@ -111,10 +126,20 @@ async function measure(start: () => Promise<MeasuredServer>, scenario: Scenario)
   const target = { host, port, username, password, stream: 'bench', topic: 'readings' }
   await createTopic(server, scenario.order.partitions)
   if (scenario.stored > 0) {
-    await load({ ...target, ...order('send', 1, 1, 1000), requests: scenario.stored / 1000, seconds: 60 })
+    await load({
+      ...target,
+      ...order('send', 1, 1, 1000),
+      requests: scenario.stored / 1000,
+      seconds: 60,
+      warmUpSeconds: 0,
+    })
   }
-  const result = await load({ ...target, ...scenario.order })
-  return { ...result, privateBytes: memoryOf(server.pid).privateBytes }
+  let cpuBeforeUs = 0
+  const result = await load({ ...target, ...scenario.order }, () => {
+    cpuBeforeUs = cpuUsOf(server.pid)
+  })
+  const cpuUsPerMessage = (cpuUsOf(server.pid) - cpuBeforeUs) / Math.max(1, result.messages)
+  return { ...result, cpuUsPerMessage, privateBytes: memoryOf(server.pid).privateBytes }
 }
 
 async function createTopic(server: MeasuredServer, partitionsCount: number): Promise<void> {
@@ -127,8 +152,13 @@ async function createTopic(server: MeasuredServer, partitionsCount: number): Pro
 }
 
 /** In a process of its own: the generator must not share the server's core. */
-async function load(order: LoadOrder): Promise<LoadResult> {
+async function load(order: LoadOrder, onMeasuring: () => void = () => {}): Promise<LoadResult> {
   const script = new URL('support/load.ts', import.meta.url).pathname
-  const { stdout } = await promisify(execFile)(process.execPath, [script, JSON.stringify(order)])
-  return JSON.parse(stdout) as LoadResult
+  const child = spawn(process.execPath, [script, JSON.stringify(order)], { stdio: ['ignore', 'pipe', 'inherit'] })
+  let last = ''
+  for await (const line of createInterface({ input: child.stdout })) {
+    if (line === 'measuring') onMeasuring()
+    else last = line
+  }
+  return JSON.parse(last) as LoadResult
 }

@@ -2,7 +2,9 @@
  * One load generator: N connections, each with one request in flight, over the classic dialect, which both servers speak.
  * Runs as a process of its own, so that the server has its core. Frames are encoded once; answers are only measured.
  *
- *   node test/bench/support/load.ts '{"host":"127.0.0.1","port":8090,...}'   prints one JSON line
+ *   node test/bench/support/load.ts '{"host":"127.0.0.1","port":8090,...}'
+ *
+ * Prints `measuring` when logins and warming up are over, and at the end one line of JSON.
  */
 import { connect, type Socket } from 'node:net'
 import { classicReplyShape, decodeReplyFrame, writeRequestFrame } from '../../../src/sdk/wire/classic/frame.ts'
@@ -25,6 +27,8 @@ export interface LoadOrder {
   /** Ends after this many requests over all connections, or after `seconds`, whichever comes first. */
   readonly requests: number
   readonly seconds: number
+  /** Load before the measurement begins, so that neither server is measured while it compiles or allocates. */
+  readonly warmUpSeconds?: number
   readonly stream: string
   readonly topic: string
 }
@@ -94,7 +98,7 @@ export function frameOf(request: Request): Uint8Array {
 export const loginFrame = (username: string, password: string): Uint8Array =>
   frameOf({ code: CODE.loginUser, body: { username, password, version: 'bench', context: '' } })
 
-export async function runLoad(order: LoadOrder): Promise<LoadResult> {
+export async function runLoad(order: LoadOrder, onMeasuring: () => void = () => {}): Promise<LoadResult> {
   const clients = await Promise.all(
     Array.from({ length: order.connections }, () => RawClient.open(order.host, order.port)),
   )
@@ -102,14 +106,25 @@ export async function runLoad(order: LoadOrder): Promise<LoadResult> {
   const samples = new Float64Array(MAX_SAMPLES)
   let done = 0
   let messages = 0
-  const startedMs = performance.now()
-  const endMs = startedMs + order.seconds * 1000
+  let isWarm = false
+  const warmMs = performance.now() + (order.warmUpSeconds ?? 0) * 1000
+  let startedMs = warmMs
+  let endMs = warmMs + order.seconds * 1000
+  const begin = () => {
+    isWarm = true
+    done = 0
+    messages = 0
+    startedMs = performance.now()
+    endMs = startedMs + order.seconds * 1000
+    onMeasuring()
+  }
   const each = async (client: RawClient, index: number) => {
     const partitionId = index % order.partitions
     const send = order.kind === 'send' ? sendFrame(order, partitionId) : null
     let offset = 0n
     while (done < order.requests && performance.now() < endMs) {
       const askedMs = performance.now()
+      if (!isWarm && askedMs >= warmMs) begin()
       const answer = await client.ask(send ?? pollFrame(order, partitionId, offset))
       samples[done % MAX_SAMPLES] = (performance.now() - askedMs) * 1000
       done++
@@ -151,4 +166,7 @@ function pollFrame(order: LoadOrder, partitionId: number, offset: bigint): Uint8
   return frameOf({ code: CODE.pollMessages, body })
 }
 
-if (import.meta.main) console.log(JSON.stringify(await runLoad(JSON.parse(process.argv[2] ?? '{}') as LoadOrder)))
+if (import.meta.main) {
+  const order = JSON.parse(process.argv[2] ?? '{}') as LoadOrder
+  console.log(JSON.stringify(await runLoad(order, () => console.log('measuring'))))
+}

@@ -19,6 +19,8 @@ export interface MeasuredServer extends AsyncDisposable {
 }
 
 const START_TIMEOUT_MS = 20_000
+/** The kernel counts CPU time in hundredths of a second, whatever its own clock does. */
+const TICK_US = 10_000
 /** The flags and the environment that the executable and its unit bring along. */
 const NODE_FLAGS = [
   '--max-old-space-size=48',
@@ -95,6 +97,14 @@ export function memoryOf(pid: number): { privateBytes: number; rssBytes: number 
   const text = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8')
   const kib = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1] ?? 0) * 1024
   return { privateBytes: kib('Anonymous'), rssBytes: kib('Rss') }
+}
+
+/** CPU time a process has taken since its start, all threads, user and system: what a busy machine does not distort. */
+export function cpuUsOf(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  // The name in brackets may hold blanks: count from behind it.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[11]) + Number(fields[12])) * TICK_US
 }
 
 async function untilListening(child: ChildProcess, port: number): Promise<void> {
