@@ -5,6 +5,7 @@ import type { BlockCodec } from './io/block-codec.ts'
 import type { FileSystem } from './io/file-system.ts'
 import type { JournalRules } from './io/journal-options.ts'
 import type { RepackRules } from './io/repacker.ts'
+import type { StoreKeys } from './io/store-keys.ts'
 import type { DescriptorStore, HintStore, ProducerStore, ReportFinding } from './ports.ts'
 import type { RecoveryRules } from './recovery.ts'
 import type { Scheduler } from './scheduler.ts'
@@ -33,6 +34,10 @@ export interface EngineOptions {
   readonly randomU64: () => bigint
   readonly isClockTrusted?: () => boolean
   readonly codec?: BlockCodec
+  /** Of sealed files; none when left out. All that the store has in use must be there. */
+  readonly keys?: StoreKeys
+  /** Keeps bytes that cannot be used and may be rescued; `origin` is the file they lie in. */
+  readonly setAside?: (origin: string, bytesView: Uint8Array) => void
   /** Where hot batches are read to; at least the largest batch. */
   readonly readBuffer?: Uint8Array
   readonly rules?: EngineRules

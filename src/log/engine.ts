@@ -26,9 +26,9 @@ import type { RollLimits } from './core/repack-plan.ts'
 import { JUMP } from './core/watermark.ts'
 import { DiskTrouble } from './disk-trouble.ts'
 import type { EngineOptions } from './engine-options.ts'
+import { reportHole } from './hole-report.ts'
 import { zstdCodec } from './io/block-codec.ts'
 import { bodyChecksum } from './io/checksum.ts'
-import type { FileSystem } from './io/file-system.ts'
 import { Journal } from './io/journal.ts'
 import { JournalFiles } from './io/journal-files.ts'
 import { JournalReader } from './io/journal-reader.ts'
@@ -37,33 +37,25 @@ import { LargeBatches } from './io/large-batches.ts'
 import { PartitionReader } from './io/partition-reader.ts'
 import { Repacker } from './io/repacker.ts'
 import { SegmentFiles } from './io/segment-files.ts'
-import { lastGroup, setFileStates } from './journal-start.ts'
+import { noKeys } from './io/store-keys.ts'
+import { journalBufferSize, lastGroup, setFileStates } from './journal-start.ts'
 import { Maintenance } from './maintenance.ts'
 import { LogPartition, type PartitionServices } from './partition.ts'
 import type { AppendGate, PartitionHost, PartitionSpec, SealedSegment, SegmentHost } from './ports.ts'
 import { Producers } from './producers.ts'
 import { recoverPartitions } from './recovery.ts'
-import { clearLeftovers, reportUnknownKeys } from './recovery-report.ts'
+import { clearLeftovers, reportUnknownKeys, reportUnopened } from './recovery-report.ts'
 import { SegmentRemoval } from './segment-removal.ts'
 import { activeView, sealedViews } from './segment-views.ts'
 
-/** Buffers take turns and may both be written again as one group: four of them fit a file. */
-const BUFFERS_PER_FILE = 4
-const MAX_BUFFER_SIZE = 2 * 1024 * 1024
 /** How long an open waits for unproven groups to be written again; then it goes on, with appends refused. */
 const AGAIN_WAIT_MS = 10_000
 /** How long a stop waits for the last batches; who still waits then is told. */
 const CLOSE_WAIT_MS = 5000
-/** What a name of the journal's files says before anything else is opened: for a store whose descriptor is lost. */
-export function journalWitness(fileSystem: FileSystem): { storeId: Uint8Array; nextKey: number } | undefined {
-  const found = readJournal({ fileSystem, storeIdBytes: undefined, checksum: bodyChecksum })
-  for (const file of found.files) file.handle.close()
-  return found.witness
-}
 
 export async function openEngine(options: EngineOptions): Promise<LogEngine> {
-  const { fileSystem, storeIdBytes, rules = {} } = options
-  const found = readJournal({ fileSystem, storeIdBytes, checksum: bodyChecksum, rules })
+  const { fileSystem, storeIdBytes, keys = noKeys, rules = {} } = options
+  const found = readJournal({ fileSystem, storeIdBytes, checksum: bodyChecksum, keys, rules })
   // Names seen now may be in the cache alone: made by a process that was killed before it could sync them.
   fileSystem.makeDirectory('journal')
   await fileSystem.syncDirectory('')
@@ -96,7 +88,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   #isClosed = false
 
   constructor(options: EngineOptions, found: FoundJournal) {
-    const { fileSystem, settings, clock, scheduler, storeIdBytes, rules = {} } = options
+    const { fileSystem, settings, clock, scheduler, storeIdBytes, keys = noKeys, rules = {} } = options
     this.#options = options
     this.budget = new FlashBudget(options.flashBudgetPerDayBytes, clock.monotonicUs())
     this.producers = new Producers(options.producerStore, settings.max_publishers)
@@ -116,6 +108,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       fileSystem,
       checksum: bodyChecksum,
       journal: found,
+      keys,
       partitions: this.partitions,
       hints: options.hints,
       isAllOnDisk,
@@ -126,6 +119,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     })
     this.damagedPaths = [...clearLeftovers(fileSystem, recovered), ...found.strangers.map((name) => `journal/${name}`)]
     reportUnknownKeys(recovered, options.descriptors, options.report)
+    reportUnopened(recovered.damage.unopened, options.report, options.setAside)
     this.#removal = new SegmentRemoval({
       fileSystem,
       segmentFiles: this.segmentFiles,
@@ -141,19 +135,21 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     }
     this.#runNumber = recovered.highestRun
     this.#isAfterCleanStop = recovered.isClean
-    setFileStates(found, isAllOnDisk)
+    setFileStates(found, isAllOnDisk, keys.currentId)
     this.files = new JournalFiles(
       {
         fileSystem,
         storeIdBytes,
         fileSize: settings.journal_file_size,
+        keys,
         randomU64: options.randomU64,
         keyFloor: () => options.descriptors.nextKey,
         isOrderIgnored: rules.isPrepareOrderIgnored === true,
       },
       found.files,
     )
-    const bufferSize = Math.min(MAX_BUFFER_SIZE, alignUp(settings.journal_file_size / BUFFERS_PER_FILE, PAGE_SIZE))
+    const isSealing = keys.currentId !== 0
+    const bufferSize = journalBufferSize(settings.journal_file_size, isSealing)
     this.journal = new Journal({
       files: this.files,
       start: {
@@ -164,6 +160,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
         again: recovered.again,
       },
       bufferSize,
+      isSealing,
       commit: {
         lingerMinUs: settings.linger_min_us,
         lingerShare: settings.linger_share_percent / 100,
@@ -187,7 +184,8 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       },
       rules,
     })
-    const readBuffer = options.readBuffer ?? sharedKernel().reserve(bufferSize)
+    // What was written before encryption was turned on may be larger than what is written now.
+    const readBuffer = options.readBuffer ?? sharedKernel().reserve(journalBufferSize(settings.journal_file_size))
     this.#reader = new PartitionReader(
       new JournalReader(this.journal, this.files, bodyChecksum, readBuffer),
       this.segmentFiles,
@@ -199,6 +197,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       checksum: bodyChecksum,
       journal: this.journal,
       storeIdBytes,
+      keys,
       nextRunNumber: () => ++this.#runNumber,
       randomU32: () => Number(options.randomU64() & 0xffffffffn),
       maxWaitingBytes: MAX_BATCH_SIZE,
@@ -219,6 +218,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       clock,
       scheduler,
       storeIdBytes,
+      keys,
       partitions: () => this.partitions.values(),
       limitsOf: (partition) => this.#limitsOf(partition),
       nextRunNumber: () => ++this.#runNumber,
@@ -434,20 +434,9 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     this.producers.synced(tag, seenAtUs)
   }
 
-  damaged(partition: LogPartition, from: bigint, end: bigint, cause: string): void {
+  damaged(partition: LogPartition, from: bigint, end: bigint, cause: string | EdgeError): void {
     if (!partition.holesFound.add({ from, end, reason: 'damage' })) return
-    this.#options.report({
-      event: 'log.hole.found',
-      level: 'error',
-      text: `offsets ${from} to ${end - 1n} of partition ${partition.partitionId} cannot be read: ${cause}`,
-      fields: {
-        stream_id: partition.streamId,
-        topic_id: partition.topicId,
-        partition_id: partition.partitionId,
-        base_offset: from,
-        message_count: end - from,
-      },
-    })
+    reportHole(this.#options.report, partition, { from, end, cause })
   }
 
   moved(partition: LogPartition): void {

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { Logger } from '../logger.ts'
 import type { Log } from './api.ts'
 import type { Cron } from './cron.ts'
+import type { EncryptionSettings } from './encryption-settings.ts'
 import type { EngineRules } from './engine-options.ts'
 import type { BlockCodec } from './io/block-codec.ts'
 import type { FileSystem } from './io/file-system.ts'
@@ -12,6 +13,7 @@ import type { Scheduler } from './scheduler.ts'
 import type { LogSettings } from './settings.ts'
 
 export type * from './api.ts'
+export { ENCRYPTION_SETTINGS, type EncryptionSettings } from './encryption-settings.ts'
 export type { InspectedPartition, InspectedTopic } from './inspect/names.ts'
 export type { WalkCounts } from './inspect/partition-walk.ts'
 export {
@@ -32,6 +34,8 @@ export interface OpenLogOptions {
   readonly settings: LogSettings
   /** The defaults when left out. */
   readonly retention?: RetentionSettings
+  /** Plain when left out. */
+  readonly encryption?: EncryptionSettings
   /** The folder held a store before: an empty one is a disk that was not mounted. */
   readonly expectExisting?: boolean
   /** Whether wall time can be trusted now; true when left out. */
@@ -56,6 +60,6 @@ export interface OpenLogOptions {
 /**
  * Opens the data folder, recovers what a crash left and resolves when appends and reads are possible.
  *
- * @throws {EdgeError} EDGE_STORE_NEWER (nothing was touched), EDGE_STORE_IN_USE, EDGE_STORE_MISSING, EDGE_DISK_FULL, EDGE_IO.
+ * @throws {EdgeError} EDGE_STORE_NEWER, EDGE_KEY_WRONG (nothing was touched), EDGE_STORE_IN_USE, EDGE_STORE_MISSING, EDGE_DISK_FULL, EDGE_IO.
  */
 export const openLog = (options: OpenLogOptions): Promise<Log> => openLogStore(options)

@@ -1,14 +1,35 @@
 /** Where the journal goes on after its files were read: states of the files, and the group that the next one follows. */
 import { alignUp } from './core/byte-area.ts'
 import { FIRST_GROUP_AT, PAGE_SIZE } from './core/journal-format.ts'
+import { bodyChecksum } from './io/checksum.ts'
+import type { FileSystem } from './io/file-system.ts'
 import type { GroupIdentity } from './io/journal-options.ts'
-import type { FoundJournal } from './io/journal-recovery.ts'
+import { type FoundJournal, readJournal } from './io/journal-recovery.ts'
+
+/** Buffers take turns and may both be written again as one group: four of them fit a file. */
+const BUFFERS_PER_FILE = 4
+const MAX_BUFFER_SIZE = 2 * 1024 * 1024
+/** A sealed group is opened whole, whatever is wanted of it: on a board without AES in hardware a tenth of a second a MiB. */
+const MAX_SEALED_BUFFER_SIZE = 1024 * 1024
+
+/** Bytes of one group buffer, and with it of the largest group. */
+export function journalBufferSize(fileSize: number, isSealing = false): number {
+  const limit = isSealing ? MAX_SEALED_BUFFER_SIZE : MAX_BUFFER_SIZE
+  return Math.min(limit, alignUp(fileSize / BUFFERS_PER_FILE, PAGE_SIZE))
+}
+
+/** What journal headers say before anything else is opened: for a store whose descriptor is lost. */
+export function journalWitness(fileSystem: FileSystem): { storeId: Uint8Array; nextKey: number } | undefined {
+  const found = readJournal({ fileSystem, storeIdBytes: undefined, checksum: bodyChecksum })
+  for (const file of found.files) file.handle.close()
+  return found.witness
+}
 
 /**
  * Files with groups that count are sealed; the last one goes on where everything in it is known to be on the disk: behind
  * its last group, or over groups without batches that only the cache may hold.
  */
-export function setFileStates(found: FoundJournal, isAllOnDisk: boolean): void {
+export function setFileStates(found: FoundJournal, isAllOnDisk: boolean, currentKeyId: number): void {
   const { chain, proof, unprovenFileIds } = found.scan
   const living = new Set(chain.map((link) => link.fileId))
   for (const file of found.files) {
@@ -20,7 +41,9 @@ export function setFileStates(found: FoundJournal, isAllOnDisk: boolean): void {
   const kept = isAllOnDisk ? chain : chain.filter((link) => link.header.sequence <= proof)
   const last = kept.findLast((link) => link.fileId === tail.number)?.header
   tail.position = last === undefined ? FIRST_GROUP_AT : alignUp(last.position + last.length, PAGE_SIZE)
-  if (tail.position < tail.size - FIRST_GROUP_AT) tail.state = 'active'
+  // A file holds groups of one key alone, or plain ones alone.
+  const isOfThisKey = tail.encryptionKeyId === currentKeyId
+  if (isOfThisKey && tail.position < tail.size - FIRST_GROUP_AT) tail.state = 'active'
 }
 
 /** The last group that is known to be synced. */

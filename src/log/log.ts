@@ -7,13 +7,17 @@ import { defaultsOf } from '../setting.ts'
 import type { Catalog, DropReport, Log, LogFinding, LogStats, MetadataStore, Partition, ProducerTable } from './api.ts'
 import { METADATA_FILE } from './catalog/layout.ts'
 import { systemCron } from './cron.ts'
-import { journalWitness, type LogEngine, openEngine } from './engine.ts'
+import { type LogEngine, openEngine } from './engine.ts'
 import { Findings } from './findings.ts'
 import type { OpenLogOptions } from './index.ts'
 import type { FileLock, FileSystem } from './io/file-system.ts'
 import { isFlashDevice } from './io/flash-device.ts'
 import { checkJournalVersions } from './io/journal-recovery.ts'
+import { readStoreKeys } from './io/key-source.ts'
 import { createNodeFileSystem, machineBootId } from './io/node-file-system.ts'
+import type { StoreKeys } from './io/store-keys.ts'
+import { journalWitness } from './journal-start.ts'
+import { keyCheckOf, refuseWrongKeys } from './key-check.ts'
 import { type Names, openNames } from './names.ts'
 import { RetentionLoop } from './retention-loop.ts'
 import { RETENTION_SETTINGS } from './retention-settings.ts'
@@ -24,12 +28,14 @@ const LOCK_FILE = 'lock'
 const AUTO_FLASH_BUDGET_BYTES = 8 * 1024 ** 3
 
 export async function openLogStore(options: OpenLogOptions): Promise<Log> {
+  const keys = readStoreKeys(options.encryption)
   const fileSystem = options.fileSystem ?? openFolder(options.path, options.expectExisting === true)
   const lock = fileSystem.lock(LOCK_FILE)
   const findings = new Findings(options.clock, options.logger)
   let names: Names | undefined
   try {
     checkJournalVersions(fileSystem)
+    refuseWrongKeys(fileSystem, keys)
     names = await openNames({
       fileSystem,
       metadataPath: options.metadataPath ?? join(options.path, METADATA_FILE),
@@ -40,8 +46,9 @@ export async function openLogStore(options: OpenLogOptions): Promise<Log> {
       settings: options.settings,
       expectExisting: options.expectExisting === true,
       journalWitness: () => journalWitness(fileSystem),
+      keyCheck: keyCheckOf(keys),
     })
-    return await openOnNames(options, { fileSystem, lock, findings, names })
+    return await openOnNames(options, { fileSystem, lock, findings, names }, keys)
   } catch (error) {
     await names?.close()
     lock.release()
@@ -56,7 +63,7 @@ interface Parts {
   readonly names: Names
 }
 
-async function openOnNames(options: OpenLogOptions, parts: Parts): Promise<Log> {
+async function openOnNames(options: OpenLogOptions, parts: Parts, keys: StoreKeys): Promise<Log> {
   const { fileSystem, findings, names } = parts
   const { catalog, metadata, quarantine } = names
   const { settings, clock, scheduler = systemScheduler } = options
@@ -75,6 +82,8 @@ async function openOnNames(options: OpenLogOptions, parts: Parts): Promise<Log> 
     producerStore: metadata.producers,
     randomU64: options.randomU64 ?? (() => randomBytes(8).readBigUInt64LE()),
     isClockTrusted,
+    keys,
+    setAside: (origin, bytesView) => void quarantine.keep(origin, bytesView, clock.wallUs()),
     ...(options.codec === undefined ? {} : { codec: options.codec }),
     ...(options.rules === undefined ? {} : { rules: options.rules }),
   })

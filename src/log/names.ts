@@ -31,6 +31,8 @@ export interface NamesOptions {
   readonly expectExisting: boolean
   /** What journal headers say of the store, for when `store.json` and its copy are gone. */
   readonly journalWitness?: NonNullable<CatalogOptions['journalWitness']>
+  /** What `store.json` notes of the keys in use; nothing is sealed before it does. */
+  readonly keyCheck?: string | null
 }
 
 export interface Names {

@@ -2,6 +2,7 @@
  * One partition incarnation: gives offsets, keeps its ends, knows where its batches lie. One writer (the journal tells it
  * what became of each batch), many readers.
  */
+import type { EdgeError } from '../errors.ts'
 import type { RecordBatch } from '../sdk/wire/batch.ts'
 import type { Appended, Partition, ProducerTag, ReadRequest, ReadResult, Receipt, TopicOptions } from './api.ts'
 import { BATCH_FLAG, BATCH_KIND } from './core/batch-header.ts'
@@ -33,7 +34,7 @@ export interface PartitionServices {
   tagSettled(tag: ProducerTag, seenAtUs: bigint): void
   /** It is on stable storage. */
   tagSynced(tag: ProducerTag, seenAtUs: bigint): void
-  damaged(partition: LogPartition, from: bigint, end: bigint, cause: string): void
+  damaged(partition: LogPartition, from: bigint, end: bigint, cause: string | EdgeError): void
   /** Listeners are to be called after this write or sync. */
   moved(partition: LogPartition): void
   wallUs(): bigint
@@ -232,7 +233,7 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
     for (const listener of this.#listeners) listener()
   }
 
-  damaged(from: bigint, end: bigint, cause: string): void {
+  damaged(from: bigint, end: bigint, cause: string | EdgeError): void {
     this.#services.damaged(this, from, end, cause)
   }
 

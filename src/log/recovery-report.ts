@@ -1,5 +1,7 @@
 /** What is done and told after recovery: files that are of no use any more, batches that belong to nobody. */
 import type { FileSystem } from './io/file-system.ts'
+import { journalPath } from './io/journal-file.ts'
+import type { UnopenedGroup } from './io/journal-recovery.ts'
 import type { DescriptorStore, ReportFinding } from './ports.ts'
 import type { Recovered } from './recovery.ts'
 
@@ -11,6 +13,29 @@ export function clearLeftovers(fileSystem: FileSystem, recovered: Recovered): re
   const isSound = damage.lostBytes === 0 && damage.damagedBatches === 0
   if (isSound) for (const path of orphanPaths) fileSystem.unlink(path)
   return isSound ? damagedPaths : [...orphanPaths, ...damagedPaths]
+}
+
+/**
+ * Groups whose checksum fits and which their key does not open: nothing that a crash leaves. They are kept aside, since
+ * their file is recycled in time, and whoever has the right key may still read them.
+ */
+export function reportUnopened(
+  unopened: readonly UnopenedGroup[],
+  report: ReportFinding,
+  setAside: ((origin: string, bytesView: Uint8Array) => void) | undefined,
+): void {
+  for (const { file, position, length, reason } of unopened) {
+    const path = journalPath(file.number)
+    report({
+      event: 'log.decrypt.failed',
+      level: 'error',
+      text: `the group at ${position} of ${path} is as it was written and cannot be opened: ${reason}`,
+      fields: { path, position, size_bytes: length, error_code: 'EDGE_DECRYPT_FAILED' },
+    })
+    const bytes = new Uint8Array(length)
+    file.handle.read(bytes, position)
+    setAside?.(path, bytes)
+  }
 }
 
 export function reportUnknownKeys(

@@ -16,6 +16,7 @@ import type { FileSystem } from './io/file-system.ts'
 import { GroupBuilder, mergedGroup } from './io/group-buffer.ts'
 import { type DamageTally, type FoundBatch, type FoundJournal, visitBatches } from './io/journal-recovery.ts'
 import { type RecoveredSegments, recoverSegments } from './io/segment-recovery.ts'
+import type { StoreKeys } from './io/store-keys.ts'
 import type { LogPartition } from './partition.ts'
 import type { HintStore } from './ports.ts'
 
@@ -32,6 +33,7 @@ export interface RecoveryOptions {
   readonly fileSystem: FileSystem
   readonly checksum: Checksum
   readonly journal: FoundJournal
+  readonly keys: StoreKeys
   readonly partitions: ReadonlyMap<number, LogPartition>
   readonly hints: HintStore
   readonly isAllOnDisk: boolean
@@ -112,6 +114,7 @@ export function recoverPartitions(options: RecoveryOptions): Recovered {
       fileSystem: options.fileSystem,
       directory: partition.spec.directory,
       key: partition.key,
+      keys: options.keys,
       journalFirst: found.get(partition.key)?.first,
       externalRuns: new Set(found.get(partition.key)?.externalRuns.values()),
       isJournalIgnored: options.rules.isJournalIgnored === true,

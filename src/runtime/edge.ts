@@ -99,6 +99,7 @@ async function compose({ config, clock, logger, root, onRootPassword }: EdgeOpti
       logger,
       settings: config.log,
       retention: config.retention,
+      encryption: config['log.encryption'],
       expectExisting: config.system.expect_existing,
       isClockTrusted: clockTrust.isTrusted,
     }),

@@ -35,6 +35,8 @@ export interface CatalogOptions {
   /** What journal headers say of the store, for when `store.json` and its copy are gone. */
   readonly journalWitness?: () => { readonly storeId: Uint8Array; readonly nextKey: number } | undefined
   readonly maxPartitions?: number
+  /** What the store is to note of the encryption keys in use; null or left out: none is. */
+  readonly keyCheck?: string | null
 }
 
 /**
@@ -47,7 +49,7 @@ export async function openCatalog(options: CatalogOptions): Promise<StoreCatalog
   const files = new DescriptorFiles(fileSystem)
   const copies = metadata.copies.all()
   await makeFolders(fileSystem)
-  const store = await openStore(options, files, copies)
+  const store = await noteKeys(await openStore(options, files, copies), options.keyCheck ?? null, files)
   const seedOf = (key: number) => seedFor(store.storeId, key)
   const nowUs = options.clock.wallUs()
   const scanned = await scanDescriptors({ fileSystem, files, copies, quarantine, report, nowUs, seedOf })
@@ -92,6 +94,18 @@ async function openStore(
     report({ event: 'log.store.recovered', level: 'error', text, fields: { store_id: store.storeId.toHex() } })
   }
   return store
+}
+
+/** Durable before the first file is sealed: from then on a wrong key is told before anything is opened. */
+async function noteKeys(
+  store: StoreDescriptor,
+  keyCheck: string | null,
+  files: DescriptorFiles,
+): Promise<StoreDescriptor> {
+  if (store.keyCheck === keyCheck) return store
+  const noted = { ...store, keyCheck }
+  await files.write(STORE_FILE, formatStore(noted))
+  return noted
 }
 
 function fromJournal(options: CatalogOptions): StoreDescriptor | null {

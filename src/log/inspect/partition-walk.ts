@@ -2,9 +2,10 @@
  * Goes through everything that can be read of one partition, in order: segment blocks whose CRC fits, then the journal's
  * batches. What cannot be read is told with its offsets and passed over.
  */
+import { EdgeError } from '../../errors.ts'
 import type { StoredBatch } from '../../sdk/wire/batch.ts'
 import { BATCH_FLAG, BATCH_KIND, type BatchHeader } from '../core/batch-header.ts'
-import { areaOf } from '../core/byte-area.ts'
+import { areaOf, type ByteArea } from '../core/byte-area.ts'
 import type { Checksum } from '../core/checksum.ts'
 import { later } from '../core/offset.ts'
 import {
@@ -21,7 +22,10 @@ import type { JournalFile } from '../io/journal-file.ts'
 import { parseBatch, type ReadBatch } from '../io/journal-reader.ts'
 import { newerStore } from '../io/journal-recovery.ts'
 import { batchesOf } from '../io/partition-reader.ts'
+import { openBlockBody } from '../io/sealed-blocks.ts'
+import { SealedGroupReader } from '../io/sealed-group-reader.ts'
 import { blocksOf, readArea } from '../io/segment-files.ts'
+import type { FileCipher, StoreKeys } from '../io/store-keys.ts'
 import type { InspectedPartition, Tell } from './names.ts'
 
 /** Where a batch lies in the journal: read again when it is its turn. */
@@ -39,6 +43,9 @@ export interface WalkOptions {
   readonly fileSystem: FileSystem
   readonly checksum: Checksum
   readonly codec: BlockCodec
+  readonly keys: StoreKeys
+  /** Sealed files whose key is not there are judged by their checksums, and give no messages. */
+  readonly isBlind: boolean
   readonly partition: InspectedPartition
   /** In the order of the journal. */
   readonly journal: readonly JournalPlace[]
@@ -57,9 +64,11 @@ export interface WalkCounts {
 export class PartitionWalk {
   readonly counts: WalkCounts
   readonly #options: WalkOptions
+  readonly #sealed: SealedGroupReader
 
   constructor(options: WalkOptions) {
     this.#options = options
+    this.#sealed = new SealedGroupReader(options.checksum)
     this.counts = {
       segmentCount: 0,
       segmentBytes: 0,
@@ -111,56 +120,95 @@ export class PartitionWalk {
   }
 
   async *#batchesOfSegment(path: string): AsyncGenerator<ReadBatch> {
-    const { fileSystem, partition, tell } = this.#options
+    const { fileSystem, partition, keys, tell } = this.#options
     const handle = fileSystem.open(path, 'existing')
     try {
       const size = handle.size()
       this.counts.segmentCount++
       this.counts.segmentBytes += size
-      const header = decodeSegmentHeader(readArea(handle, 0, Math.min(size, SEGMENT_HEADER_SIZE)))
+      const area = readArea(handle, 0, Math.min(size, SEGMENT_HEADER_SIZE))
+      const header = decodeSegmentHeader(area)
       if (header !== undefined && header.version > SEGMENT_VERSION) throw newerStore(path, header.version)
       if (header === undefined || header.key !== partition.key) {
         tell('error', path, 'has no intact header: none of its messages can be read')
         return
       }
-      if (header.encryptionKeyId !== 0) {
-        tell('warn', path, 'is encrypted: its contents were not looked at')
-        return
+      const keyId = header.encryptionKeyId
+      const isSealedForUs = keyId !== 0 && this.#options.isBlind && !keys.has(keyId)
+      const cipher = keys.cipherFor(area.bytes, keyId)
+      for (const block of blocksOf(handle, header.seed, size)) {
+        if (isSealedForUs) this.#countBlock(path, handle, block)
+        else yield* await this.#readBlock({ path, handle, cipher }, block)
       }
-      for (const block of blocksOf(handle, header.seed, size)) yield* await this.#readBlock(path, handle, block)
     } finally {
       handle.close()
     }
   }
 
-  async #readBlock(path: string, handle: LogFile, block: BlockHeader): Promise<Iterable<ReadBatch>> {
-    const { checksum, codec, tell } = this.#options
+  async #readBlock(
+    { path, handle, cipher }: { path: string; handle: LogFile; cipher: FileCipher | undefined },
+    block: BlockHeader,
+  ): Promise<Iterable<ReadBatch>> {
+    const stored = this.#storedBody(handle, block)
+    let state = 'is damaged'
+    try {
+      const bytes = stored === null ? null : openBlockBody(cipher, block, stored)
+      const raw = bytes === null ? null : await this.#options.codec.decode({ codec: block.codec, bytes }, block.rawSize)
+      if (raw !== null && raw.length === block.rawSize) return batchesOf(raw)
+    } catch (error) {
+      // The CRC fits and the contents do not.
+      if (error instanceof EdgeError && error.code === 'EDGE_DECRYPT_FAILED') state = 'cannot be opened with its key'
+    }
+    this.#tellBlock(path, block, state)
+    return []
+  }
+
+  /** Without its key a block is only whole or damaged; what it holds is known from its header. */
+  #countBlock(path: string, handle: LogFile, block: BlockHeader): void {
+    const { counts } = this
+    if (this.#storedBody(handle, block) === null) {
+      this.#tellBlock(path, block, 'is damaged')
+      return
+    }
+    if (block.endOffset <= counts.nextOffset && counts.firstOffset !== null) return
+    counts.firstOffset ??= block.baseOffset
+    counts.nextOffset = block.endOffset
+    counts.messageCount += block.recordCount
+  }
+
+  /** @returns null when its CRC does not fit. */
+  #storedBody(handle: LogFile, block: BlockHeader): Uint8Array | null {
     const bytes = new Uint8Array(block.storedSize)
     const size = handle.read(bytes, block.position + BLOCK_HEADER_SIZE)
-    try {
-      const isWhole = size === bytes.length && checksum(bytes, 0, size, 0) === block.bodyCrc
-      const raw = isWhole ? await codec.decode({ codec: block.codec, bytes }, block.rawSize) : null
-      if (raw !== null && raw.length === block.rawSize) return batchesOf(raw)
-    } catch {
-      // Told below: the CRC fits and the contents do not.
-    }
+    return size === bytes.length && this.#options.checksum(bytes, 0, size, 0) === block.bodyCrc ? bytes : null
+  }
+
+  #tellBlock(path: string, block: BlockHeader, state: string): void {
     this.counts.damagedBlocks++
     const range = `offsets ${block.baseOffset} to ${block.endOffset - 1n}`
-    tell('error', path, `block at ${block.position} is damaged: ${range} cannot be read here`)
-    return []
+    this.#options.tell('error', path, `block at ${block.position} ${state}: ${range} cannot be read here`)
   }
 
   // ---- journal -----------------------------------------------------------------------------------------------------------
 
   #readJournal(place: JournalPlace): ReadBatch | null {
     const { header, file, position, size, isDamaged } = place
-    const area = areaOf(new Uint8Array(size))
-    file.handle.read(area.bytes, position)
+    const area = this.#journalArea(file, position, size)
     const seed = file.seedAt(position)
     const batch = isDamaged ? null : parseBatch(area, 0, size, seed, this.#options.checksum)
     const end = header.baseOffset + BigInt(header.count)
     if (batch === null && end > this.counts.nextOffset) this.#tellDamage(place)
     return batch
+  }
+
+  #journalArea(file: JournalFile, position: number, size: number): ByteArea {
+    if (file.cipher !== undefined) {
+      const plain = this.#sealed.read(file, position, size)
+      return areaOf(plain instanceof EdgeError ? new Uint8Array(size) : plain)
+    }
+    const area = areaOf(new Uint8Array(size))
+    file.handle.read(area.bytes, position)
+    return area
   }
 
   #tellDamage({ header, file, position }: JournalPlace): void {
@@ -199,7 +247,7 @@ export class PartitionWalk {
   /** Before the first batch, retention; before a flagged one, numbers that were never given. */
   #tellGap({ baseOffset, flags }: BatchHeader): void {
     const { counts } = this
-    if (counts.firstOffset === null || (flags & BATCH_FLAG.hasGapBefore) !== 0) return
+    if (counts.firstOffset === null || this.#options.isBlind || (flags & BATCH_FLAG.hasGapBefore) !== 0) return
     const range = `offsets ${counts.nextOffset} to ${baseOffset - 1n}`
     this.#options.tell('error', this.#options.partition.directory, `${range} are missing`)
   }

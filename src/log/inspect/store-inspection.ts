@@ -6,17 +6,21 @@ import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { EdgeError } from '../../errors.ts'
 import type { StoredBatch } from '../../sdk/wire/batch.ts'
-import { parseStore } from '../catalog/descriptor.ts'
+import { parseStore, type StoreDescriptor } from '../catalog/descriptor.ts'
 import { DescriptorFiles } from '../catalog/descriptor-files.ts'
 import { METADATA_FILE, STORE_FILE } from '../catalog/layout.ts'
 import { inspectStore, soundOr } from '../catalog/store-state.ts'
 import { BATCH_HEADER_SIZE, BATCH_KIND, decodeExternal, EXTERNAL_BODY_SIZE } from '../core/batch-header.ts'
 import { GROUP_FLAG } from '../core/journal-format.ts'
+import type { EncryptionSettings } from '../encryption-settings.ts'
 import { zstdCodec } from '../io/block-codec.ts'
 import { bodyChecksum } from '../io/checksum.ts'
 import type { FileSystem } from '../io/file-system.ts'
 import { type FoundBatch, type FoundJournal, readJournal, visitBatches } from '../io/journal-recovery.ts'
+import { readStoreKeys } from '../io/key-source.ts'
 import { lockHolder } from '../io/node-file-system.ts'
+import type { StoreKeys } from '../io/store-keys.ts'
+import { missingChecks, refuseWrongKeys } from '../key-check.ts'
 import { type DatabaseReport, inspectDatabase } from '../metadata/integrity.ts'
 import { type InspectedPartition, type InspectedTopic, readNames, type Tell } from './names.ts'
 import { type JournalPlace, PartitionWalk, type WalkCounts } from './partition-walk.ts'
@@ -56,14 +60,23 @@ export class StoreInspection {
   readonly #journal: FoundJournal
   readonly #places = new Map<number, JournalPlace[]>()
 
+  readonly #keys: StoreKeys
+  /** Files are sealed with keys that were not given: of those only checksums are looked at. */
+  readonly #isBlind: boolean
+
   /** Use `openInspection`. */
-  constructor(path: string, nativeBinding: string | undefined) {
+  constructor(path: string, options: { nativeBinding?: string; fileSystem: FileSystem; keys: StoreKeys }) {
+    const { nativeBinding, fileSystem, keys } = options
     this.path = path
-    const fileSystem = createReadOnlyFileSystem(path)
     this.#fileSystem = fileSystem
-    this.storeId = this.#readStore()
+    this.#keys = keys
+    const store = this.#readStore()
+    this.storeId = store === null ? null : Buffer.from(store.storeId).toString('hex')
+    this.#isBlind = missingChecks(store?.keyCheck ?? null, keys).length > 0
+    if (this.#isBlind)
+      this.#tell('warn', STORE_FILE, 'names a key that was not given: of sealed files only checksums are looked at')
     const database = this.#readDatabase(nativeBinding)
-    this.#journal = readJournal({ fileSystem, storeIdBytes: undefined, checksum: bodyChecksum })
+    this.#journal = readJournal({ fileSystem, storeIdBytes: undefined, checksum: bodyChecksum, keys })
     this.topics = readNames(fileSystem, database.descriptors, this.#tell)
     this.isCleanStop = isCleanStop(this.#journal)
     this.#readPlaces()
@@ -78,8 +91,16 @@ export class StoreInspection {
   /** Everything readable of a partition, in order; damage is told to `findings`. Counts are final when it has ended. */
   read(partition: InspectedPartition): { readonly counts: WalkCounts; batches(): AsyncGenerator<StoredBatch> } {
     const journal = this.#places.get(partition.key) ?? []
-    const { fileSystem, tell } = { fileSystem: this.#fileSystem, tell: this.#tell }
-    return new PartitionWalk({ fileSystem, checksum: bodyChecksum, codec: zstdCodec, partition, journal, tell })
+    return new PartitionWalk({
+      fileSystem: this.#fileSystem,
+      checksum: bodyChecksum,
+      codec: zstdCodec,
+      keys: this.#keys,
+      isBlind: this.#isBlind,
+      partition,
+      journal,
+      tell: this.#tell,
+    })
   }
 
   close(): void {
@@ -95,13 +116,13 @@ export class StoreInspection {
     else this.findingsLeftOut++
   }
 
-  #readStore(): string | null {
+  #readStore(): StoreDescriptor | null {
     const state = inspectStore(this.#fileSystem, true)
-    if (state.kind === 'existing') return Buffer.from(state.store.storeId).toString('hex')
+    if (state.kind === 'existing') return state.store
     const found = new DescriptorFiles(this.#fileSystem).read(STORE_FILE)
     const store = found.kind === 'sound' ? soundOr(STORE_FILE, parseStore(found.body)) : null
     if (store === null) this.#tell('error', STORE_FILE, 'is missing or damaged; the next start makes it anew')
-    return store === null ? null : Buffer.from(store.storeId).toString('hex')
+    return store
   }
 
   #readDatabase(nativeBinding: string | undefined): DatabaseReport {
@@ -133,19 +154,34 @@ export class StoreInspection {
       this.#places.set(key, places)
       places.push({ header, file, position, size, isDamaged, externalRun: externalRunOf(batch) })
     })
+    if (this.#isBlind) return
+    for (const { file, position, reason } of tally.unopened)
+      this.#tell('error', `journal/${file.number}`, `group at ${position} cannot be opened: ${reason}`)
     if (tally.lostBytes > 0)
       this.#tell('error', 'journal', `${tally.lostBytes} bytes that may have held messages cannot be read`)
   }
 }
 
+export interface InspectionOptions {
+  readonly path: string
+  readonly nativeBinding?: string
+  readonly encryption?: EncryptionSettings
+  /** Without any key, look at the checksums of sealed files, which say whether they are damaged. */
+  readonly isBlindAllowed?: boolean
+}
+
 /**
- * @throws {EdgeError} EDGE_STORE_IN_USE while a service holds the folder, EDGE_STORE_MISSING, EDGE_STORE_NEWER, EDGE_IO.
+ * @throws {EdgeError} EDGE_STORE_IN_USE while a service holds the folder, EDGE_STORE_MISSING, EDGE_STORE_NEWER,
+ *   EDGE_KEY_WRONG, EDGE_IO.
  */
-export function openInspection(options: { readonly path: string; readonly nativeBinding?: string }): StoreInspection {
-  const { path, nativeBinding } = options
+export function openInspection(options: InspectionOptions): StoreInspection {
+  const { path, encryption, isBlindAllowed, ...rest } = options
   if (!existsSync(path)) throw new EdgeError('EDGE_STORE_MISSING', `data folder ${path} is not there`)
   refuseHeld(path)
-  return new StoreInspection(path, nativeBinding)
+  const fileSystem = createReadOnlyFileSystem(path)
+  const keys = readStoreKeys(encryption)
+  if (keys.checks.length > 0 || isBlindAllowed !== true) refuseWrongKeys(fileSystem, keys)
+  return new StoreInspection(path, { ...rest, fileSystem, keys })
 }
 
 /** Nothing of a store is in the folder: the first start has not been. */

@@ -12,12 +12,20 @@ import {
   seedOf,
 } from '../core/journal-format.ts'
 import type { FileSystem, LogFile } from './file-system.ts'
+import type { FileCipher, StoreKeys } from './store-keys.ts'
 
 /**
  * `free`: nothing in it is needed, its header must be written anew. `spare`: prepared, empty. `active`: takes groups.
  * `sealed`: full or failed, waits to be repacked.
  */
 export type JournalFileState = 'free' | 'spare' | 'active' | 'sealed'
+
+export interface JournalFileHeader extends Pick<JournalHeader, 'generation' | 'salt'> {
+  readonly size: number
+  /** 0 when left out. */
+  readonly encryptionKeyId?: number
+  readonly cipher?: FileCipher | undefined
+}
 
 const ZEROS_SIZE = 1024 * 1024
 
@@ -28,6 +36,9 @@ export class JournalFile {
   state: JournalFileState = 'free'
   generation: number
   salt: bigint
+  /** Key that its groups are sealed with; 0: they are plain, and there is no cipher. */
+  encryptionKeyId: number
+  cipher: FileCipher | undefined
   /** Where the next group may begin. */
   position = FIRST_GROUP_AT
   /** Not to be recycled: groups in it are to be written again elsewhere, and were not synced there yet. */
@@ -37,13 +48,17 @@ export class JournalFile {
   /** Monotonic µs of its first group, to repack it when it grows old. */
   firstGroupUs: number | undefined
   readonly #sessions: { readonly from: number; readonly seed: number; readonly boot: number }[] = []
+  /** Where groups begin, ascending; of a sealed file only, whose groups are opened whole. */
+  readonly #groups: number[] = []
 
-  constructor(number: number, handle: LogFile, header: { size: number; generation: number; salt: bigint }) {
+  constructor(number: number, handle: LogFile, header: JournalFileHeader) {
     this.number = number
     this.handle = handle
     this.size = header.size
     this.generation = header.generation
     this.salt = header.salt
+    this.encryptionKeyId = header.encryptionKeyId ?? 0
+    this.cipher = header.cipher
   }
 
   get isEmpty(): boolean {
@@ -55,6 +70,35 @@ export class JournalFile {
     const seed = seedOf(sessionSalt)
     const last = this.#sessions.at(-1)
     if (last?.seed !== seed || last.boot !== boot) this.#sessions.push({ from: position, seed, boot })
+    if (this.cipher === undefined) return
+    // Groups that the cache alone held are written over after a power cut.
+    while ((this.#groups.at(-1) ?? -1) >= position) this.#groups.pop()
+    this.#groups.push(position)
+  }
+
+  /** Groups of a sealed file, in order: where each begins, and at the latest ends. */
+  *groups(): Generator<{ readonly position: number; readonly end: number }> {
+    for (const [index, position] of this.#groups.entries()) {
+      // Behind its end may lie what only the cache was known to hold, without batches.
+      if (position < this.position) yield { position, end: this.#endOf(index) }
+    }
+  }
+
+  /** The group of a sealed file that `position` lies in. */
+  groupAt(position: number): { readonly position: number; readonly end: number } | undefined {
+    let low = 0
+    let high = this.#groups.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((this.#groups[middle] ?? 0) <= position) low = middle + 1
+      else high = middle
+    }
+    const start = this.#groups[low - 1]
+    return start === undefined ? undefined : { position: start, end: this.#endOf(low - 1) }
+  }
+
+  #endOf(index: number): number {
+    return this.#groups[index + 1] ?? Math.min(this.position, this.size)
   }
 
   /** Machine start at which the batches around `position` were given their offsets. */
@@ -68,14 +112,21 @@ export class JournalFile {
   }
 
   /** Writes a header of its own and syncs it: only then is the file a spare. Nothing in it may be needed any more. */
-  async prepare(header: Pick<JournalHeader, 'storeIdBytes' | 'generation' | 'salt' | 'keyFloor'>): Promise<void> {
+  async prepare(
+    header: Pick<JournalHeader, 'storeIdBytes' | 'generation' | 'salt' | 'keyFloor'>,
+    keys: StoreKeys,
+  ): Promise<void> {
     this.generation = header.generation
     this.salt = header.salt
     this.position = FIRST_GROUP_AT
     this.firstGroupUs = undefined
     this.#sessions.length = 0
+    this.#groups.length = 0
+    this.encryptionKeyId = keys.currentId
+    const { size: fileSize, encryptionKeyId } = this
     const area = createArea(JOURNAL_HEADER_SIZE)
-    encodeJournalHeader(area, { ...header, version: JOURNAL_VERSION, fileSize: this.size, encryptionKeyId: 0 })
+    encodeJournalHeader(area, { ...header, version: JOURNAL_VERSION, fileSize, encryptionKeyId })
+    this.cipher = keys.cipherFor(area.bytes, encryptionKeyId)
     this.handle.write(area.bytes, 0)
     await syncFile(this.handle)
     this.state = 'spare'

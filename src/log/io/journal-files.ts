@@ -6,11 +6,13 @@
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import type { FileSystem } from './file-system.ts'
 import { createZeroed, JournalFile, journalPath } from './journal-file.ts'
+import type { StoreKeys } from './store-keys.ts'
 
 export interface JournalFilesOptions {
   readonly fileSystem: FileSystem
   readonly storeIdBytes: Uint8Array
   readonly fileSize: number
+  readonly keys: StoreKeys
   readonly randomU64: () => bigint
   /** Lowest partition key that was never given. */
   readonly keyFloor: () => number
@@ -116,12 +118,9 @@ export class JournalFiles {
 
   async #prepare(file: JournalFile): Promise<void> {
     if (file.hasFailed || file.size !== this.#options.fileSize) return this.#replace(file)
-    await file.prepare({
-      storeIdBytes: this.#options.storeIdBytes,
-      generation: ++this.#generation,
-      salt: this.#options.randomU64(),
-      keyFloor: this.#options.keyFloor(),
-    })
+    const { storeIdBytes, randomU64, keyFloor, keys } = this.#options
+    const generation = ++this.#generation
+    await file.prepare({ storeIdBytes, generation, salt: randomU64(), keyFloor: keyFloor() }, keys)
     this.preparedCount++
   }
 

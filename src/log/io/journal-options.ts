@@ -52,6 +52,8 @@ export interface JournalOptions {
   readonly files: JournalFiles
   readonly start: JournalStart
   readonly bufferSize: number
+  /** Whether the files that take groups now are sealed. */
+  readonly isSealing: boolean
   readonly commit: GroupCommitOptions
   readonly budget: FlashBudget
   readonly retryMs: number

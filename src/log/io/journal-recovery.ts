@@ -26,14 +26,18 @@ import {
 } from '../core/journal-format.ts'
 import {
   type ChainGap,
+  type ChainLink,
   type FoundFile,
   type FoundGroup,
   type JournalScan,
   type ScanRules,
   scanJournal,
 } from '../core/journal-scan.ts'
+import { TAG_SIZE } from '../core/sealed-body.ts'
 import type { FileSystem } from './file-system.ts'
 import { JournalFile, journalPath } from './journal-file.ts'
+import { openGroupInPlace } from './sealed-groups.ts'
+import { type FileCipher, noKeys, type StoreKeys } from './store-keys.ts'
 
 export interface FoundJournal {
   readonly files: readonly JournalFile[]
@@ -69,6 +73,15 @@ export interface DamageTally {
   damagedBatches: number
   /** The last group from which something was lost. */
   lastSequence: number
+  /** Groups whose checksum fits and which their key does not open: no damage by chance, and no torn tail. */
+  readonly unopened: UnopenedGroup[]
+}
+
+export interface UnopenedGroup {
+  readonly file: JournalFile
+  readonly position: number
+  readonly length: number
+  readonly reason: string
 }
 
 interface Setting {
@@ -76,6 +89,8 @@ interface Setting {
   /** Undefined: any store's. */
   readonly storeIdBytes: Uint8Array | undefined
   readonly checksum: Checksum
+  /** Sealed files of other keys are known by their groups alone. */
+  readonly keys?: StoreKeys
   readonly rules?: ScanRules
 }
 
@@ -101,7 +116,9 @@ export function readJournal(setting: Setting): FoundJournal {
     if (isOurs && header.generation > newest.generation) newest = { ...header }
     const generation = isOurs ? header.generation : 0
     const salt = isOurs ? header.salt : 0n
-    files.push(new JournalFile(number, handle, { size: area.bytes.length, generation, salt }))
+    const encryptionKeyId = isOurs ? header.encryptionKeyId : 0
+    const cipher = (setting.keys ?? noKeys).cipherFor(area.bytes, encryptionKeyId)
+    files.push(new JournalFile(number, handle, { size: area.bytes.length, generation, salt, encryptionKeyId, cipher }))
     if (isOurs) found.push({ id: number, generation, groups: findGroups(area, { generation, salt }, setting.checksum) })
   }
   const { storeIdBytes: storeId, keyFloor: nextKey = 0 } = newest
@@ -132,13 +149,13 @@ export function newerStore(path: string, version: number): EdgeError {
   )
 }
 
-/** Visits every readable batch of the groups that count, in order. */
+/** Visits every readable batch of the groups that count, in order; those of sealed groups as they are when opened. */
 export function visitBatches(
   journal: FoundJournal,
   checksum: Checksum,
   visit: (batch: FoundBatch) => void,
 ): DamageTally {
-  const tally: DamageTally = { lostBytes: 0, damagedBatches: 0, lastSequence: 0 }
+  const tally: DamageTally = { lostBytes: 0, damagedBatches: 0, lastSequence: 0, unopened: [] }
   const { chain, gaps, proof } = journal.scan
   let loaded: { file: JournalFile; area: ByteArea } | undefined
   let before: number | undefined
@@ -177,6 +194,12 @@ export function visitBatches(
     file.position = header.position + header.length
     const isProven = header.sequence <= proof
     const range = { area, file, from: header.position + GROUP_HEADER_SIZE, end: header.position + header.length, group }
+    const { cipher } = file
+    if (cipher !== undefined) {
+      const plainEnd = openSealed(link, { file, area, cipher })
+      if (plainEnd !== undefined) visitRange({ ...range, end: plainEnd }, (batch) => visit({ ...batch, isProven }))
+      continue
+    }
     if (link.isWhole) {
       visitRange(range, (batch) => visit({ ...batch, isProven }))
       continue
@@ -189,6 +212,19 @@ export function visitBatches(
     if (loaded !== undefined) tally.lostBytes += loaded.file.size - loaded.file.position
   }
   return tally
+
+  /** A part of a sealed group cannot be told from a forgery: all of it or nothing. @returns where its batches end. */
+  function openSealed({ header, isWhole }: ChainLink, { file, area, cipher }: SealedPlace): number | undefined {
+    const { position, length, sequence } = header
+    if (isWhole) {
+      const failure = openGroupInPlace(cipher, area, position, header)
+      if (failure === undefined) return position + length - TAG_SIZE
+      tally.unopened.push({ file, position, length, reason: failure.message })
+    }
+    tally.lostBytes += length - GROUP_HEADER_SIZE
+    tally.lastSequence = sequence
+    return undefined
+  }
 
   function visitChecked(batch: FoundBatch): void {
     const { header, position, area } = batch
@@ -226,6 +262,12 @@ function visitRange(range: GroupRange, visit: (batch: FoundBatch) => void): numb
     position += size
   }
   return lost
+}
+
+interface SealedPlace {
+  readonly file: JournalFile
+  readonly area: ByteArea
+  readonly cipher: FileCipher
 }
 
 interface GroupRange {

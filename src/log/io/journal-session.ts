@@ -3,10 +3,11 @@
  * open of the log, or what follows a failed sync; docs/formats/journal.md says what recovery makes of it.
  */
 import type { Checksum } from '../core/checksum.ts'
-import { encodeGroupHeader, GROUP_FLAG, GROUP_HEADER_SIZE, seedOf } from '../core/journal-format.ts'
+import { GROUP_FLAG, seedOf } from '../core/journal-format.ts'
 import type { GroupBuilder } from './group-buffer.ts'
 import type { JournalFile } from './journal-file.ts'
 import type { GroupIdentity, JournalStart } from './journal-options.ts'
+import { GroupEncoder } from './sealed-groups.ts'
 
 export interface SessionOptions {
   readonly start: Pick<JournalStart, 'ordinal' | 'bootHash' | 'last'>
@@ -21,8 +22,14 @@ export interface SealedGroup {
   readonly isFirst: boolean
 }
 
+/** The same with its bytes, which are valid until the next group is sealed. */
+export interface GroupToWrite extends SealedGroup {
+  readonly bytesView: Uint8Array
+}
+
 export class JournalSession {
   readonly #options: SessionOptions
+  readonly #encoder: GroupEncoder
   #salt: bigint
   #ordinal: number
   /** Sequence of the session's first group, once it is written. */
@@ -34,6 +41,7 @@ export class JournalSession {
 
   constructor(options: SessionOptions) {
     this.#options = options
+    this.#encoder = new GroupEncoder(options.checksum)
     this.#salt = options.randomU64()
     this.#ordinal = options.start.ordinal
     this.#last = options.start.last
@@ -44,15 +52,13 @@ export class JournalSession {
     return this.#salt
   }
 
-  /** Gives a group its place in the chain and in `file`, and seals its batches and header in the buffer. */
-  seal(builder: GroupBuilder, file: JournalFile, flags: number, wallUs: bigint): SealedGroup {
-    const { area, start, end, batches, length, boot } = builder
+  /** Gives a group its place in the chain and in `file`, and seals its batches, its header and, in a sealed file, its body. */
+  seal(builder: GroupBuilder, file: JournalFile, flags: number, wallUs: bigint): GroupToWrite {
+    const { batches, boot } = builder
     const isFirst = this.#first === undefined
     const sequence = this.#last.sequence + 1
     builder.sealBatches(seedOf(this.#salt))
     const header = {
-      length,
-      bodyCrc: this.#options.checksum(area.bytes, start + GROUP_HEADER_SIZE, end, 0),
       generation: file.generation,
       position: file.position,
       flags: flags | (isFirst ? GROUP_FLAG.isFirst : 0),
@@ -68,8 +74,8 @@ export class JournalSession {
       parent: isFirst ? this.#last.ordinal : this.#parent,
       bootHash: this.#options.start.bootHash,
     }
-    const crc = encodeGroupHeader(area, start, header, seedOf(file.salt))
-    return { identity: { sequence, crc, ordinal: this.#ordinal }, isFirst }
+    const { bytesView, crc } = this.#encoder.encode(builder, header, file)
+    return { identity: { sequence, crc, ordinal: this.#ordinal }, isFirst, bytesView }
   }
 
   written({ identity, isFirst }: SealedGroup): void {

@@ -17,6 +17,7 @@ import { SYNC_COST_BYTES } from '../core/flash-budget.ts'
 import { GroupCommit } from '../core/group-commit.ts'
 import { GROUP_ALIGNMENT, GROUP_FLAG, PAGE_SIZE } from '../core/journal-format.ts'
 import type { PendingBatch } from '../core/pending-batch.ts'
+import { TAG_SIZE } from '../core/sealed-body.ts'
 import { GroupBuffers, type GroupBuilder, mergedGroup as merged } from './group-buffer.ts'
 import { type JournalFile, syncFile } from './journal-file.ts'
 import type { JournalFiles } from './journal-files.ts'
@@ -40,6 +41,8 @@ export class Journal {
   readonly #commit: GroupCommit
   readonly #buffers: GroupBuffers
   readonly #rules: JournalRules
+  /** What a group takes more in a file than in the buffer. */
+  readonly #sealSize: number
   readonly counters: JournalCounters = { writtenBytes: 0, syncCount: 0, syncFailedCount: 0 }
   #open: GroupBuilder
   /** To be written before all else, as one group: its header ends the older file, so nothing may be left behind there. */
@@ -65,6 +68,7 @@ export class Journal {
     this.#options = options
     this.#files = options.files
     this.#rules = options.rules ?? {}
+    this.#sealSize = options.isSealing ? TAG_SIZE : 0
     this.#commit = new GroupCommit(options.commit, options.budget)
     this.#buffers = new GroupBuffers(options.bufferSize)
     this.#open = this.#buffers.first(start.boot)
@@ -230,21 +234,21 @@ export class Journal {
 
   /** @returns false when no file takes the group now, or the write failed. */
   #write(builder: GroupBuilder, flags = 0): boolean {
-    const file = this.#fileFor(builder.length)
+    const file = this.#fileFor(builder.length + this.#sealSize)
     if (file === undefined) return false
-    const { area, start, end } = builder
-    const sealed = this.#session.seal(builder, file, flags, this.#options.clock.wallUs())
+    const { bytesView, ...sealed } = this.#session.seal(builder, file, flags, this.#options.clock.wallUs())
+    const length = bytesView.length
     try {
-      file.handle.write(area.bytes.subarray(start, end), file.position)
+      file.handle.write(bytesView, file.position)
     } catch (error) {
       this.#fail(file, toEdgeError(error))
       return false
     }
     const position = file.position
-    this.#countPages(position, builder.length)
+    this.#countPages(position, length)
     file.noteGroup(position, this.#session.salt, builder.boot)
     file.firstGroupUs ??= this.#nowUs()
-    file.position = alignUp(position + builder.length, GROUP_ALIGNMENT)
+    file.position = alignUp(position + length, GROUP_ALIGNMENT)
     this.#session.written(sealed)
     this.#unsynced.push({ ...sealed, file, builder })
     // Before anybody is told: who is told may append at once, and must not get into a group that is written already.
@@ -253,7 +257,7 @@ export class Journal {
       this.#commit.written()
     }
     for (const batch of builder.batches) {
-      const isKept = batch.owner.written(batch, file.number, position + batch.at - start)
+      const isKept = batch.owner.written(batch, file.number, position + batch.at - builder.start)
       if (isKept || this.#rules.isAckedBeforeSync) batch.settle(null)
     }
     return true
@@ -436,7 +440,7 @@ export class Journal {
   /** A group without batches, synced. Nothing else is un-synced, and nobody appends meanwhile. */
   async #writeMark(flags: number): Promise<void> {
     assert(this.#open.isEmpty && this.#unsynced.length === 0, 'a mark stands alone')
-    const file = this.#fileFor(this.#open.length)
+    const file = this.#fileFor(this.#open.length + this.#sealSize)
     if (file === undefined || !this.#write(this.#open, flags)) {
       throw new EdgeError('EDGE_APPEND_FAILED', 'no journal file takes a group now')
     }

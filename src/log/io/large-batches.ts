@@ -36,7 +36,9 @@ import type { BlockCodec } from './block-codec.ts'
 import type { FileSystem } from './file-system.ts'
 import type { Journal } from './journal.ts'
 import { syncFile } from './journal-file.ts'
+import { sealBlockBody } from './sealed-blocks.ts'
 import { Segment } from './segment.ts'
+import type { StoreKeys } from './store-keys.ts'
 
 export interface LargeBatchesOptions {
   readonly fileSystem: FileSystem
@@ -45,6 +47,7 @@ export interface LargeBatchesOptions {
   readonly checksum: Checksum
   readonly journal: Journal
   readonly storeIdBytes: Uint8Array
+  readonly keys: StoreKeys
   readonly nextRunNumber: () => number
   readonly randomU32: () => number
   /** Bytes that may wait: at least the largest batch. */
@@ -132,17 +135,18 @@ export class LargeBatches {
     recordsBytes: Uint8Array,
     tag: ProducerTag | undefined,
   ): Promise<Segment> {
-    const { codec, checksum, fileSystem, storeIdBytes, nextRunNumber, randomU32 } = this.#options
+    const { codec, checksum, fileSystem, storeIdBytes, keys, nextRunNumber, randomU32 } = this.#options
     const { fields, endOffset } = batch
     const raw = rawBatch(batch, recordsBytes, tag)
     const body = await codec.encode(raw)
     const { directory } = partition.spec
-    const segment = new Segment({
-      directory,
-      baseOffset: fields.baseOffset,
-      runNumber: nextRunNumber(),
-      seed: randomU32(),
-    })
+    const { baseOffset, appendTimeUs: createdAtUs } = fields
+    const [runNumber, seed, encryptionKeyId] = [nextRunNumber(), randomU32(), keys.currentId]
+    const area = createArea(SEGMENT_HEADER_SIZE + BLOCK_HEADER_SIZE)
+    const place = { version: SEGMENT_VERSION, storeIdBytes, key: partition.key, seed, baseOffset, runNumber }
+    encodeSegmentHeader(area, 0, { ...place, createdAtUs, encryptionKeyId })
+    const cipher = keys.cipherFor(area.bytes, encryptionKeyId)
+    const segment = new Segment({ directory, baseOffset, runNumber, seed, cipher })
     segment.isExternal = true
     segment.isClosed = true
     segment.endOffset = endOffset
@@ -151,42 +155,31 @@ export class LargeBatches {
     segment.isClockTrusted = (fields.flags & BATCH_FLAG.isClockTrusted) !== 0
     segment.lastBlockPosition = SEGMENT_HEADER_SIZE
     segment.lastBoot = this.#options.journal.boot
-    const area = createArea(SEGMENT_HEADER_SIZE + BLOCK_HEADER_SIZE)
-    encodeSegmentHeader(area, 0, {
-      version: SEGMENT_VERSION,
-      storeIdBytes,
-      key: partition.key,
-      seed: segment.seed,
-      baseOffset: fields.baseOffset,
-      runNumber: segment.runNumber,
-      createdAtUs: fields.appendTimeUs,
-      encryptionKeyId: 0,
-    })
     const block = {
-      storedSize: body.bytes.length,
-      bodyCrc: checksum(body.bytes, 0, body.bytes.length, 0),
       rawSize: raw.length,
       batchCount: 1,
       codec: body.codec,
       flags: segment.isClockTrusted ? 0 : BLOCK_FLAG.isClockUntrusted,
-      baseOffset: fields.baseOffset,
+      baseOffset,
       endOffset,
       firstTimeUs: fields.appendTimeUs,
       lastTimeUs: fields.appendTimeUs,
-      runNumber: segment.runNumber,
+      runNumber,
       boot: segment.lastBoot,
       recordCount: fields.count,
       previousPosition: 0,
       position: SEGMENT_HEADER_SIZE,
     }
-    encodeBlockHeader(area, SEGMENT_HEADER_SIZE, block, segment.seed)
+    const stored = sealBlockBody(cipher, block, body.bytes, randomU32)
+    const bodyCrc = checksum(stored, 0, stored.length, 0)
+    encodeBlockHeader(area, SEGMENT_HEADER_SIZE, { ...block, storedSize: stored.length, bodyCrc }, seed)
     if (partition.isRemoved) throw new EdgeError('EDGE_PARTITION_NOT_FOUND', 'the partition was deleted meanwhile')
     fileSystem.makeDirectory(directory)
-    const padding = batchSize(body.bytes.length) - BATCH_HEADER_SIZE - body.bytes.length
-    await this.#writeSynced(segment, [area.bytes, body.bytes, new Uint8Array(padding)])
+    const padding = batchSize(stored.length) - BATCH_HEADER_SIZE - stored.length
+    await this.#writeSynced(segment, [area.bytes, stored, new Uint8Array(padding)])
     await fileSystem.syncDirectory(directory)
     await fileSystem.syncDirectory(directory.slice(0, directory.lastIndexOf('/')))
-    const { baseOffset, appendTimeUs: firstTimeUs, count: recordCount } = fields
+    const { appendTimeUs: firstTimeUs, count: recordCount } = fields
     segment.entries = [{ baseOffset, firstTimeUs, position: SEGMENT_HEADER_SIZE, recordCount }]
     return segment
   }

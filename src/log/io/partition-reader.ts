@@ -2,7 +2,7 @@
  * Gives a partition's batches back: hot ones from the journal at once, cold ones from segments a little later. What cannot
  * be read is passed over and told as a hole, never as an error: everything before and after it reads.
  */
-import { EdgeError } from '../../errors.ts'
+import { EdgeError, toEdgeError } from '../../errors.ts'
 import type { StoredBatch } from '../../sdk/wire/batch.ts'
 import type { ReadResult } from '../api.ts'
 import {
@@ -31,7 +31,7 @@ export interface ReadablePartition {
   /** Below it segments hold the messages, from it on the journal. */
   readonly segmentEnd: bigint
   /** A range that could not be read. */
-  damaged(from: bigint, end: bigint, cause: string): void
+  damaged(from: bigint, end: bigint, cause: string | EdgeError): void
 }
 
 export interface ReadBounds {
@@ -99,7 +99,7 @@ export class PartitionReader {
           if (!taken.add(batch)) return taken.result()
           continue
         }
-        partition.damaged(base, nextBase, 'a batch in the journal does not fit its checksum')
+        partition.damaged(base, nextBase, this.#journal.failure ?? 'a batch in the journal does not fit its checksum')
         if (!taken.skipTo(nextBase)) return taken.result()
       }
     }
@@ -118,7 +118,7 @@ export class PartitionReader {
       if (segment === undefined || entry === undefined) throw new EdgeError('EDGE_BATCH_CORRUPT', 'its file is missing')
       takeBlock(await this.#segments.readBlock(segment, entry.position), taken)
     } catch (error) {
-      partition.damaged(range.base, range.end, error instanceof EdgeError ? error.message : String(error))
+      partition.damaged(range.base, range.end, toEdgeError(error))
       taken.skipTo(range.end)
     }
     return taken.result()
@@ -173,7 +173,7 @@ export class PartitionReader {
     const failed = (error: unknown): undefined => {
       // Retention may have dropped the segment meanwhile: not damage, the reader goes on behind it.
       if (!partition.segments.includes(place.segment)) return undefined
-      partition.damaged(from, place.end, error instanceof EdgeError ? error.message : String(error))
+      partition.damaged(from, place.end, toEdgeError(error))
     }
     const raw = this.#segments.readBlock(place.segment, place.entry.position)
     return raw instanceof Promise ? raw.catch(failed) : raw
@@ -214,8 +214,7 @@ export class PartitionReader {
     try {
       return this.#segments.index(segment)
     } catch (error) {
-      const cause = error instanceof EdgeError ? error.message : String(error)
-      partition.damaged(segment.baseOffset, segment.endOffset, cause)
+      partition.damaged(segment.baseOffset, segment.endOffset, toEdgeError(error))
       return []
     }
   }

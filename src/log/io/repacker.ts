@@ -10,6 +10,7 @@ import { type EdgeError, toEdgeError } from '../../errors.ts'
 import { BATCH_FLAG, BATCH_KIND, stripBatchHeader } from '../core/batch-header.ts'
 import { type ByteArea, createArea } from '../core/byte-area.ts'
 import type { Checksum } from '../core/checksum.ts'
+import { decodeGroupHeader } from '../core/journal-format.ts'
 import { endOf, planUnits, type RepackBatch, type RollLimits } from '../core/repack-plan.ts'
 import { BLOCK_CODEC, BLOCK_FLAG, BLOCK_RAW_SIZE } from '../core/segment-format.ts'
 import type { LogPartition } from '../partition.ts'
@@ -19,8 +20,13 @@ import type { FileSystem } from './file-system.ts'
 import type { JournalFile } from './journal-file.ts'
 import { parseBatch } from './journal-reader.ts'
 import { RepackBuffer } from './repack-buffer.ts'
+import { openGroupInPlace } from './sealed-groups.ts'
 import type { SegmentFiles } from './segment-files.ts'
 import { type NewBlock, SegmentWriter } from './segment-writer.ts'
+import type { StoreKeys } from './store-keys.ts'
+
+/** Sealed bytes that are opened before others have their turn. */
+const OPENED_PER_TURN = 256 * 1024
 
 export interface RepackRules {
   readonly isRecycledBeforeSync?: boolean
@@ -36,6 +42,7 @@ export interface RepackerOptions {
   readonly clock: Clock
   readonly scheduler: Scheduler
   readonly storeIdBytes: Uint8Array
+  readonly keys: StoreKeys
   readonly partitions: () => Iterable<LogPartition>
   readonly limitsOf: (partition: LogPartition) => RollLimits
   readonly nextRunNumber: () => number
@@ -79,6 +86,7 @@ export class Repacker {
     const jobs: Job[] = []
     try {
       await file.handle.readLater(area.bytes, 0)
+      await this.#openGroups(file, area)
       for (const partition of [...this.#options.partitions()]) {
         const job = this.#jobFor(partition, file)
         if (job === undefined) continue
@@ -104,17 +112,34 @@ export class Repacker {
     return jobs.map(({ partition }) => partition).filter((partition) => !partition.isRemoved)
   }
 
+  /** A sealed file as it would be if it were plain. What cannot be opened is found damaged batch by batch. */
+  async #openGroups(file: JournalFile, area: ByteArea): Promise<void> {
+    const { cipher } = file
+    if (cipher === undefined) return
+    let openedBytes = 0
+    for (const { position } of file.groups()) {
+      const header = decodeGroupHeader(area, position, file, position, area.bytes.length)
+      if (header === undefined) continue
+      openGroupInPlace(cipher, area, position, header)
+      openedBytes += header.length
+      if (openedBytes < OPENED_PER_TURN) continue
+      openedBytes = 0
+      await new Promise<void>((resolve) => this.#options.scheduler.nextTurn(resolve))
+    }
+  }
+
   #jobFor(partition: LogPartition, file: JournalFile): Job | undefined {
     const { index } = partition
     let entryCount = 0
     while (entryCount < index.count && index.fileNumber(entryCount) === file.number) entryCount++
     if (entryCount === 0 || partition.isRemoved) return undefined
-    const { fileSystem, segments, storeIdBytes, checksum, nextRunNumber, randomU32, clock, rules } = this.#options
+    const { fileSystem, segments, storeIdBytes, keys, checksum, nextRunNumber, randomU32, clock, rules } = this.#options
     const writer = new SegmentWriter(
       {
         fileSystem,
         files: segments,
         storeIdBytes,
+        keys,
         checksum,
         key: partition.key,
         directory: partition.spec.directory,

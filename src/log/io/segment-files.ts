@@ -24,6 +24,7 @@ import {
 import { BlockCache } from './block-cache.ts'
 import type { BlockCodec } from './block-codec.ts'
 import type { FileSystem, LogFile } from './file-system.ts'
+import { openBlockBody } from './sealed-blocks.ts'
 import type { Segment } from './segment.ts'
 
 export interface SegmentFilesOptions {
@@ -83,7 +84,7 @@ export class SegmentFiles {
 
   /**
    * @returns the raw batches of a block, at once when it is decoded already. They stay as they are.
-   * @throws EDGE_BATCH_CORRUPT, EDGE_IO, also as a rejection.
+   * @throws EDGE_BATCH_CORRUPT, EDGE_DECRYPT_FAILED, EDGE_IO, also as a rejection.
    */
   readBlock(segment: Segment, position: number): Uint8Array | Promise<Uint8Array> {
     const decoded = this.#decoded.find(segment, position)
@@ -115,7 +116,8 @@ export class SegmentFiles {
     const size = await handle.readLater(bytes, position + BLOCK_HEADER_SIZE)
     const { checksum, codec } = this.#options
     if (size !== bytes.length || checksum(bytes, 0, size, 0) !== block.bodyCrc) throw corrupt(segment, position)
-    const raw = await codec.decode({ codec: block.codec, bytes }, block.rawSize)
+    const body = openBlockBody(segment.cipher, block, bytes)
+    const raw = await codec.decode({ codec: block.codec, bytes: body }, block.rawSize)
     if (raw.length !== block.rawSize) throw corrupt(segment, position)
     this.#decoded.add(segment, position, raw)
     return raw

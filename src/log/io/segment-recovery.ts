@@ -32,6 +32,7 @@ import {
   readBlockHeader,
   readTrailer,
 } from './segment-files.ts'
+import type { FileCipher, StoreKeys } from './store-keys.ts'
 
 export interface RecoveredSegments {
   readonly segments: readonly Segment[]
@@ -61,6 +62,7 @@ export interface SegmentRecoveryOptions {
   readonly fileSystem: FileSystem
   readonly directory: string
   readonly key: number
+  readonly keys: StoreKeys
   /** First offset that the journal holds of the partition. */
   readonly journalFirst: bigint | undefined
   /** Runs that journal batches refer to. */
@@ -125,7 +127,7 @@ function withoutTwins(found: readonly Found[], options: SegmentRecoveryOptions, 
 function hasBlocks(found: Found, options: SegmentRecoveryOptions): boolean {
   const handle = options.fileSystem.open(found.path, 'existing')
   try {
-    const header = readSegmentHeader(handle, found.path, options.key)
+    const header = readSegmentHeader(handle, found.path, options)
     return header !== undefined && blocksOf(handle, header.seed, handle.size()).next().done === false
   } finally {
     handle.close()
@@ -136,12 +138,12 @@ function hasBlocks(found: Found, options: SegmentRecoveryOptions): boolean {
 function openExternal(found: Found, options: SegmentRecoveryOptions, isExternal: boolean): Segment | undefined {
   const handle = options.fileSystem.open(found.path, 'existing')
   try {
-    const header = readSegmentHeader(handle, found.path, options.key)
+    const header = readSegmentHeader(handle, found.path, options)
     if (header === undefined) return undefined
     const size = handle.size()
     const block = readBlockHeader(handle, header.seed, SEGMENT_HEADER_SIZE, size)
     if (block === undefined) return undefined
-    const segment = new Segment({ ...found, directory: options.directory, seed: header.seed })
+    const segment = new Segment({ ...found, directory: options.directory, seed: header.seed, cipher: header.cipher })
     segment.isExternal = isExternal
     segment.isClosed = true
     segment.endOffset = block.endOffset
@@ -188,8 +190,9 @@ function openFromBehind(
 function byName(found: Found, endOffset: bigint, options: SegmentRecoveryOptions): Segment {
   const handle = options.fileSystem.open(found.path, 'existing')
   try {
-    const header = readSegmentHeader(handle, found.path, options.key)
-    const segment = new Segment({ ...found, directory: options.directory, seed: header?.seed ?? 0 })
+    const header = readSegmentHeader(handle, found.path, options)
+    const { seed = 0, cipher } = header ?? {}
+    const segment = new Segment({ ...found, directory: options.directory, seed, cipher })
     segment.endOffset = endOffset
     segment.sizeBytes = handle.size()
     segment.messageCount = Number(endOffset - found.baseOffset)
@@ -206,13 +209,13 @@ function openLast(
 ): { segment: Segment; isEndUncertain: boolean } | undefined {
   const handle = options.fileSystem.open(found.path, 'existing')
   try {
-    const header = readSegmentHeader(handle, found.path, options.key)
+    const header = readSegmentHeader(handle, found.path, options)
     if (header === undefined) return undefined
     const size = handle.size()
     const newest = newestBlock(handle, header.seed, size)
     const last = lastWithin(handle, { seed: header.seed, size, limit: options.journalFirst }, newest)
     if (last === undefined) return undefined
-    const segment = new Segment({ ...found, directory: options.directory, seed: header.seed })
+    const segment = new Segment({ ...found, directory: options.directory, seed: header.seed, cipher: header.cipher })
     const isWhole = last.position === newest?.position
     segment.endOffset = last.endOffset
     segment.messageCount = Number(last.endOffset - found.baseOffset)
@@ -223,7 +226,8 @@ function openLast(
     segment.sizeBytes = isWhole ? size : endOfBlock(last)
     // Cut or not: it takes no more blocks. Appending behind bytes that may come back would need rules of its own.
     if (!isWhole) truncateQuietly(handle, segment.sizeBytes)
-    segment.isClosed = !isWhole || endOfBlock(last) !== size
+    // Nor does one of another key: blocks of one file are sealed with one key, or are all plain.
+    segment.isClosed = !isWhole || endOfBlock(last) !== size || header.encryptionKeyId !== options.keys.currentId
     return { segment, isEndUncertain: !isWhole }
   } finally {
     handle.close()
@@ -290,10 +294,15 @@ function lastFromFront(
   return last
 }
 
-function readSegmentHeader(handle: LogFile, path: string, key: number): SegmentHeader | undefined {
-  const header = decodeSegmentHeader(readArea(handle, 0, SEGMENT_HEADER_SIZE))
+function readSegmentHeader(
+  handle: LogFile,
+  path: string,
+  { key, keys }: Pick<SegmentRecoveryOptions, 'key' | 'keys'>,
+): (SegmentHeader & { readonly cipher: FileCipher | undefined }) | undefined {
+  const area = readArea(handle, 0, SEGMENT_HEADER_SIZE)
+  const header = decodeSegmentHeader(area)
   if (header !== undefined && header.version > SEGMENT_VERSION) throw newerStore(path, header.version)
-  return header?.key === key ? header : undefined
+  return header?.key === key ? { ...header, cipher: keys.cipherFor(area.bytes, header.encryptionKeyId) } : undefined
 }
 
 const compare = (a: bigint, b: bigint): number => (a < b ? -1 : a > b ? 1 : 0)

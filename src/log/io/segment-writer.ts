@@ -23,13 +23,16 @@ import {
 } from '../core/segment-format.ts'
 import type { FileSystem } from './file-system.ts'
 import { syncFile } from './journal-file.ts'
+import { sealBlockBody } from './sealed-blocks.ts'
 import { Segment } from './segment.ts'
 import { entryOf, type SegmentFiles } from './segment-files.ts'
+import type { StoreKeys } from './store-keys.ts'
 
 export interface SegmentWriterOptions {
   readonly fileSystem: FileSystem
   readonly files: SegmentFiles
   readonly storeIdBytes: Uint8Array
+  readonly keys: StoreKeys
   readonly checksum: Checksum
   readonly key: number
   readonly directory: string
@@ -86,19 +89,15 @@ export class SegmentWriter {
   /** @throws EDGE_DISK_FULL, EDGE_IO: call `abort` then. */
   append(block: NewBlock, body: { codec: number; bytes: Uint8Array }): void {
     const draft = this.#draftFor(block)
+    const { cipher, runNumber } = draft.segment
     const position = this.#nextPosition(draft)
-    const size = alignUp(BLOCK_HEADER_SIZE + body.bytes.length, BLOCK_ALIGNMENT)
-    const area = createArea(size)
-    area.bytes.set(body.bytes, BLOCK_HEADER_SIZE)
-    const header: BlockHeader = {
-      ...block,
-      codec: body.codec,
-      storedSize: body.bytes.length,
-      bodyCrc: this.#options.checksum(body.bytes, 0, body.bytes.length, 0),
-      runNumber: draft.segment.runNumber,
-      position,
-      previousPosition: draft.lastBlockPosition,
-    }
+    const place = { position, previousPosition: draft.lastBlockPosition, runNumber }
+    const fields = { ...block, ...place, codec: body.codec }
+    const stored = sealBlockBody(cipher, fields, body.bytes, this.#options.randomU32)
+    const area = createArea(alignUp(BLOCK_HEADER_SIZE + stored.length, BLOCK_ALIGNMENT))
+    area.bytes.set(stored, BLOCK_HEADER_SIZE)
+    const bodyCrc = this.#options.checksum(stored, 0, stored.length, 0)
+    const header: BlockHeader = { ...fields, storedSize: stored.length, bodyCrc }
     encodeBlockHeader(area, 0, header, draft.segment.seed)
     this.#write(draft, area.bytes, position)
     draft.entries.push(entryOf(header))
@@ -237,9 +236,14 @@ export class SegmentWriter {
   }
 
   #begun(baseOffset: bigint): Draft {
-    const { fileSystem, files, directory, key, storeIdBytes, nowUs } = this.#options
-    const runNumber = this.#options.nextRunNumber()
-    const segment = new Segment({ directory, baseOffset, runNumber, seed: this.#options.randomU32() })
+    const { fileSystem, files, directory, key, keys, storeIdBytes, nowUs } = this.#options
+    const [runNumber, seed] = [this.#options.nextRunNumber(), this.#options.randomU32()]
+    const encryptionKeyId = keys.currentId
+    const header = areaOf(new Uint8Array(SEGMENT_HEADER_SIZE))
+    const fields = { version: SEGMENT_VERSION, storeIdBytes, key, seed, baseOffset, runNumber }
+    encodeSegmentHeader(header, 0, { ...fields, createdAtUs: nowUs, encryptionKeyId })
+    const cipher = keys.cipherFor(header.bytes, encryptionKeyId)
+    const segment = new Segment({ directory, baseOffset, runNumber, seed, cipher })
     segment.entries = []
     if (this.isFolderNew) fileSystem.makeDirectory(directory)
     fileSystem.open(segment.path, 'create').close()
@@ -256,9 +260,6 @@ export class SegmentWriter {
       lastBoot: 0,
       isSealed: false,
     }
-    const header = areaOf(new Uint8Array(SEGMENT_HEADER_SIZE))
-    const fields = { version: SEGMENT_VERSION, storeIdBytes, key, seed: segment.seed, baseOffset, runNumber }
-    encodeSegmentHeader(header, 0, { ...fields, createdAtUs: nowUs, encryptionKeyId: 0 })
     try {
       this.#write(draft, header.bytes, 0)
     } catch (error) {

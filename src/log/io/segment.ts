@@ -1,5 +1,6 @@
 /** One segment file of a partition as the log knows it in memory; its bytes are read through `segment-files.ts`. */
 import { formatSegmentName, type IndexEntry } from '../core/segment-format.ts'
+import type { FileCipher } from './store-keys.ts'
 
 export class Segment {
   readonly directory: string
@@ -7,6 +8,8 @@ export class Segment {
   readonly runNumber: number
   /** Seeds the CRCs of its blocks. */
   readonly seed: number
+  /** Opens the bodies of its blocks; undefined for a plain file. */
+  readonly cipher: FileCipher | undefined
   /** Exclusive. Of all but the last one: where the next begins. */
   endOffset: bigint
   /** Bytes that count; behind them may lie what a crash left. */
@@ -27,11 +30,18 @@ export class Segment {
   /** Machine start of the last block's batches. */
   lastBoot = 0
 
-  constructor(name: { directory: string; baseOffset: bigint; runNumber: number; seed: number }) {
+  constructor(name: {
+    directory: string
+    baseOffset: bigint
+    runNumber: number
+    seed: number
+    cipher?: FileCipher | undefined
+  }) {
     this.directory = name.directory
     this.baseOffset = name.baseOffset
     this.runNumber = name.runNumber
     this.seed = name.seed
+    this.cipher = name.cipher
     this.endOffset = name.baseOffset
     this.sizeBytes = 0
     this.messageCount = 0

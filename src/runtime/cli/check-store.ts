@@ -23,7 +23,7 @@ export async function checkStore(values: Values, context: CommandContext): Promi
   }
   const path = resolve(config.system.path)
   if (!existsSync(path) || isEmptyStore(path)) return sayNoStore(config, path, form, context)
-  using inspection = openInspection({ path })
+  using inspection = openInspection({ path, encryption: config['log.encryption'], isBlindAllowed: true })
   const topics = await readTopics(inspection)
   print(inspection, topics, form, context)
   return inspection.findings.some(({ level }) => level === 'error') ? EXIT.failed : EXIT.ok

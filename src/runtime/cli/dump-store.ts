@@ -14,10 +14,11 @@ import { usageError, type Values } from './grammar.ts'
 import { formatMessageLine } from './message-line.ts'
 import { identifierOf } from './words.ts'
 
-/** @returns false when something could not be read. @throws {EdgeError} EDGE_STORE_IN_USE, EDGE_IO, usage errors. */
+/** @returns false when something could not be read. @throws {EdgeError} EDGE_STORE_IN_USE, EDGE_KEY_WRONG, EDGE_IO, usage errors. */
 export async function dumpStore(values: Values, context: CommandContext): Promise<boolean> {
   const { config } = configurationOf(values, context)
-  using inspection = openInspection({ path: resolve(config.system.path) })
+  const path = resolve(config.system.path)
+  using inspection = openInspection({ path, encryption: config['log.encryption'] })
   const topics = chosenTopics(inspection, values)
   const target = openTarget(values)
   let count = 0

@@ -29,6 +29,8 @@ const RENAMED: Readonly<Record<string, string>> = {
   IGGY_SYSTEM_PATH: 'system.path',
   IGGY_SYSTEM_LOGGING_LEVEL: 'logging.level',
   IGGY_SYSTEM_SEGMENT_SIZE: 'log.segment_size',
+  IGGY_SYSTEM_ENCRYPTION_ENABLED: 'log.encryption.enabled',
+  IGGY_SYSTEM_ENCRYPTION_KEY: 'log.encryption.key',
   IGGY_SYSTEM_MESSAGE_DEDUPLICATION_ENABLED: 'message_deduplication.enabled',
   IGGY_SYSTEM_MESSAGE_DEDUPLICATION_MAX_ENTRIES: 'message_deduplication.max_entries',
   IGGY_SYSTEM_MESSAGE_DEDUPLICATION_EXPIRY: 'message_deduplication.expiry',

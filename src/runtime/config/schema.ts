@@ -2,7 +2,7 @@
  * All configuration keys, by section. Each unit declares its own section; this file puts them together and adds what
  * belongs to the runtime as a whole. Section names are those of Apache Iggy's server where they mean the same.
  */
-import { LOG_SETTINGS, RETENTION_SETTINGS } from '../../log/index.ts'
+import { ENCRYPTION_SETTINGS, LOG_SETTINGS, RETENTION_SETTINGS } from '../../log/index.ts'
 import { WEBTRANSPORT_SETTINGS } from '../../quic-edge/index.ts'
 import { address, boolean, choice, type SettingsTable, text, type ValuesOf } from '../../setting.ts'
 import { SYNC_ROUTE_SETTINGS, SYNC_UPSTREAM_SETTINGS } from '../../sync/index.ts'
@@ -39,6 +39,7 @@ export const SECTIONS = {
   system: SYSTEM_SETTINGS,
   logging: LOGGING_SETTINGS,
   log: LOG_SETTINGS,
+  'log.encryption': ENCRYPTION_SETTINGS,
   retention: RETENTION_SETTINGS,
   tcp: TCP_SETTINGS,
   websocket: WEBSOCKET_SETTINGS,

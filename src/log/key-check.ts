@@ -1,0 +1,103 @@
+/**
+ * Tells a wrong or missing key before anything of the data folder is touched. `store.json` notes a check value of each key
+ * that files may be sealed with; a file's header names its key by the first four bytes of it.
+ */
+
+import { parseStore } from './catalog/descriptor.ts'
+import { DescriptorFiles, type Found } from './catalog/descriptor-files.ts'
+import { numberOf, partitionFolder, STORE_FILE, STREAMS, topicFolder, topicsFolder } from './catalog/layout.ts'
+import { areaOf } from './core/byte-area.ts'
+import { decodeJournalHeader, JOURNAL_HEADER_SIZE } from './core/journal-format.ts'
+import { decodeSegmentHeader, parseSegmentName, SEGMENT_HEADER_SIZE } from './core/segment-format.ts'
+import type { FileSystem } from './io/file-system.ts'
+import { journalPath } from './io/journal-file.ts'
+import { keyWrong } from './io/key-source.ts'
+import { formatKeyId, type StoreKeys } from './io/store-keys.ts'
+
+const SEPARATOR = ' '
+
+/**
+ * Looks at `store.json`, and where it names a key that was not given, or cannot be read, at the header of every file: a key
+ * that none needs any more may be left out.
+ *
+ * @throws EDGE_KEY_WRONG.
+ */
+export function refuseWrongKeys(fileSystem: FileSystem, keys: StoreKeys): void {
+  const noted = notedChecks(new DescriptorFiles(fileSystem).read(STORE_FILE))
+  if (noted?.every((check) => keys.checks.includes(check)) === true) return
+  const needed = new Map<number, string[]>()
+  for (const { path, keyId } of sealedFiles(fileSystem)) {
+    if (keys.has(keyId)) continue
+    needed.set(keyId, [...(needed.get(keyId) ?? []), path])
+  }
+  const [first] = needed
+  if (first === undefined) return
+  const [keyId, paths] = first
+  const given = keys.checks.length === 0 ? 'no key was given' : 'the key that was given is another'
+  const text = `${paths[0]} and ${paths.length - 1} more files are sealed with key ${formatKeyId(keyId)}, and ${given}`
+  throw keyWrong(`${text}: set log.encryption.key or key_file (or previous_keys); nothing was changed`)
+}
+
+/** Keys that `store.json` names and that were not given: files may be sealed with them, or none any more. */
+export function missingChecks(keyCheck: string | null, keys: StoreKeys): readonly string[] {
+  return checksIn(keyCheck).filter((check) => !keys.checks.includes(check))
+}
+
+/** What `store.json` is to note while these keys are in use. */
+export const keyCheckOf = (keys: StoreKeys): string | null =>
+  keys.checks.length === 0 ? null : keys.checks.join(SEPARATOR)
+
+const checksIn = (keyCheck: string | null): readonly string[] => (keyCheck === null ? [] : keyCheck.split(SEPARATOR))
+
+/** @returns null when only the files themselves can tell. */
+function notedChecks(found: Found): readonly string[] | null {
+  if (found.kind === 'missing') return null
+  const parsed = found.kind === 'sound' ? parseStore(found.body) : undefined
+  // A newer store is refused for that, by whoever opens it.
+  if (parsed?.kind === 'newer') return []
+  return parsed?.kind === 'sound' ? checksIn(parsed.value.keyCheck) : null
+}
+
+function* sealedFiles(fileSystem: FileSystem): Generator<{ path: string; keyId: number }> {
+  for (const { name } of fileSystem.list('journal')) {
+    const number = numberOf(name)
+    if (number === null) continue
+    const header = decodeJournalHeader(areaOf(readStart(fileSystem, journalPath(number), JOURNAL_HEADER_SIZE)))
+    if (header !== undefined && header.encryptionKeyId !== 0)
+      yield { path: journalPath(number), keyId: header.encryptionKeyId }
+  }
+  for (const path of segmentPaths(fileSystem)) {
+    const header = decodeSegmentHeader(areaOf(readStart(fileSystem, path, SEGMENT_HEADER_SIZE)))
+    if (header !== undefined && header.encryptionKeyId !== 0) yield { path, keyId: header.encryptionKeyId }
+  }
+}
+
+function* segmentPaths(fileSystem: FileSystem): Generator<string> {
+  for (const streamId of numbersIn(fileSystem, STREAMS)) {
+    for (const topicId of numbersIn(fileSystem, topicsFolder(streamId))) {
+      for (const key of numbersIn(fileSystem, topicFolder(streamId, topicId))) {
+        const folder = partitionFolder(streamId, topicId, key)
+        for (const { name } of fileSystem.list(folder)) {
+          if (parseSegmentName(name) !== undefined) yield `${folder}/${name}`
+        }
+      }
+    }
+  }
+}
+
+const numbersIn = (fileSystem: FileSystem, folder: string): readonly number[] =>
+  fileSystem
+    .list(folder)
+    .filter((entry) => entry.isDirectory)
+    .map(({ name }) => numberOf(name))
+    .filter((number) => number !== null)
+
+function readStart(fileSystem: FileSystem, path: string, size: number): Uint8Array {
+  const file = fileSystem.open(path, 'existing')
+  try {
+    const bytes = new Uint8Array(size)
+    return bytes.subarray(0, file.read(bytes, 0))
+  } finally {
+    file.close()
+  }
+}
