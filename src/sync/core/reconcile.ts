@@ -101,6 +101,8 @@ function resumeWithout(input: ReconcileInput, absent: Extract<TailVerdict, { kin
   const nextOffset = cursor.confirmedOffset + 1n
   const isNeverSent = cursor.upstreamOffset === null || input.isGivenUp(logStart, nextOffset)
   if (isNeverSent) return { ...resume, nextOffset }
+  // What it forgot is not here any more either, and what the log lost after it was never sent: a gap, found when reading.
+  if (nextOffset <= logStart) return { ...resume, nextOffset }
   // Not ours to send again: our record was there, and everything up to it has gone since.
   if (absent.upstreamStart > (cursor.upstreamOffset ?? 0n))
     return { ...resume, nextOffset, finding: { kind: 'expired' } }

@@ -46,6 +46,13 @@ test('an upstream that lost everything gets what the log still holds', () => {
   assert.deepEqual(resume.cursor, cursor(2n, null))
 })
 
+test('what the upstream lost and the log holds no more is not counted, and what was never sent stays a gap', () => {
+  const resume = reconcile(input({ cursor: cursor(10n, 10n), logStart: 14n }))
+  assert.deepEqual([resume.nextOffset, resume.cursor, resume.finding.kind], [11n, null, 'agreed'])
+  const nothingBetween = reconcile(input({ cursor: cursor(10n, 10n), logStart: 11n }))
+  assert.deepEqual([nothingBetween.nextOffset, nothingBetween.finding.kind], [11n, 'agreed'])
+})
+
 test('retention of the upstream is not taken for forgetting', () => {
   const verdict = { kind: 'absent', upstreamStart: 40n, upstreamEnd: 40n, isLimited: false } as const
   const resume = reconcile(input({ cursor: cursor(10n, 39n), verdict }))
