@@ -14,7 +14,7 @@ import type { Dialect } from '../../sdk/wire/dialect.ts'
 import type { Caller, ClientSession } from '../broker/index.ts'
 import type { ByteSession, ByteTransport } from './byte-session.ts'
 import { ClassicProtocol } from './classic-protocol.ts'
-import { MAX_SENDS_IN_FLIGHT, OUTPUT_GATHER_BYTES, SMALL_REQUEST_BYTES } from './defaults.ts'
+import { MAX_SENDS_IN_FLIGHT, OUTPUT_GATHER_BYTES, SMALL_REQUEST_BYTES, UNDECIDED_TIMEOUT_MS } from './defaults.ts'
 import type { IncomingRequest, Protocol, Reply } from './protocol.ts'
 import { BudgetShare } from './request-budget.ts'
 import { SendQueue } from './send-queue.ts'
@@ -60,6 +60,7 @@ export class Connection implements ByteSession {
   private endedAtUs: number | null = null
   private isClosed = false
   private hasWake = false
+  private undecidedTimer: NodeJS.Timeout | null = null
   private readonly openedAtUs: number
   private lastProgressUs: number
   private requestCount = 0
@@ -83,9 +84,19 @@ export class Connection implements ByteSession {
       this.refuseFraming(toEdgeError(error))
       return
     }
+    this.watchUndecided()
     this.work()
     this.session.keep()
     this.regulate()
+  }
+
+  private watchUndecided(): void {
+    if (!this.session.isUndecided) {
+      if (this.undecidedTimer !== null) clearTimeout(this.undecidedTimer)
+      this.undecidedTimer = null
+      return
+    }
+    this.undecidedTimer ??= setTimeout(() => this.refuseFraming(this.session.undecided), UNDECIDED_TIMEOUT_MS)
   }
 
   ended(): void {
@@ -103,6 +114,7 @@ export class Connection implements ByteSession {
   closed(): void {
     if (this.isClosed) return
     this.isClosed = true
+    if (this.undecidedTimer !== null) clearTimeout(this.undecidedTimer)
     this.share.release()
     this.returnOutput()
     if (this.bound !== null) {
@@ -374,7 +386,7 @@ export class Connection implements ByteSession {
   }
 
   private refuseFraming(error: EdgeError): void {
-    if (this.isClosed) return
+    if (this.isClosed || this.isEnding || this.endedAtUs !== null) return
     const { dialect } = this.session
     const fields = { peer: this.transport.address, transport: this.transport.kind, dialect }
     const firstBytes = String(error.details.firstBytes ?? '')

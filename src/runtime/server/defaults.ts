@@ -87,5 +87,7 @@ export const OUTPUT_BUFFER_BYTES = 640 * KIB
 /** VSR replies kept per session to answer a repeated request with; the oldest go first. */
 export const MAX_REPLAYS = 16
 export const MAX_REPLAY_BYTES = 4 * KIB
+/** A peer whose first bytes do not say what it speaks is closed after this time: within a second, as promised. */
+export const UNDECIDED_TIMEOUT_MS = 500
 /** How often time limits are looked at. */
 export const SWEEP_INTERVAL_MS = 1000

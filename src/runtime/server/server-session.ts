@@ -6,7 +6,7 @@
  */
 import { EdgeError } from '../../errors.ts'
 import { classicRequestShape } from '../../sdk/wire/classic/frame.ts'
-import { type Detected, detectProtocol } from '../../sdk/wire/detect.ts'
+import { DECIDING_BYTES, type Detected, detectProtocol } from '../../sdk/wire/detect.ts'
 import type { Dialect } from '../../sdk/wire/dialect.ts'
 import { FrameAssembler, type FrameShape } from '../../sdk/wire/frame-assembler.ts'
 import { vsrFrameShape } from '../../sdk/wire/vsr/frame.ts'
@@ -28,6 +28,17 @@ export class ServerSession {
   /** null until the first bytes have told. */
   get dialect(): Dialect | null {
     return this.knownDialect
+  }
+
+  /** Whether bytes have come, but too few to tell what they are: a client's first request comes in one piece. */
+  get isUndecided(): boolean {
+    const { length } = this.firstBytes
+    return length > 0 && length < DECIDING_BYTES
+  }
+
+  /** What an undecided connection is refused with when nothing more comes. */
+  get undecided(): EdgeError {
+    return unknownFraming('unknown', this.firstBytes)
   }
 
   /** Bytes received that are no whole request yet. */

@@ -13,7 +13,8 @@ import { FRAME_COMMAND, MAX_VSR_FRAME_BYTES, VSR_HEAD_BYTES } from './vsr/frame.
 /** `tls`: a ClientHello on a plain port; `http`: a request line that begins with GET; `unknown`: close. */
 export type Detected = Dialect | 'tls' | 'http' | 'unknown' | 'more-bytes'
 
-const DECIDING_BYTES = 8
+/** With fewer nobody can say what the peer speaks; with as many at the latest, unless they are all zero. */
+export const DECIDING_BYTES = 8
 const TLS_HANDSHAKE = 0x16
 const TLS_MAJOR = 0x03
 const CLIENT_HELLO = 1

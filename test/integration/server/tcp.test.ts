@@ -40,6 +40,10 @@ describe('what is no client of Iggy', () => {
   const GUESTS: readonly (readonly [string, Buffer])[] = [
     ['a browser', Buffer.from('GET / HTTP/1.1\r\nHost: edge\r\n\r\n')],
     ['noise', Buffer.alloc(4096, 0xa5)],
+    ['a person who types a word', Buffer.from('help\r\n')],
+    ['a single byte', Buffer.from([0x16])],
+    ['SSH', Buffer.from('SSH-2.0-OpenSSH_9.2p1\r\n')],
+    ['a length without a known command', Buffer.from('04000000e7030000', 'hex')],
     ['a TLS hello on a port without TLS', Buffer.from('16030100c8010000c403030000000000', 'hex')],
     ['eight zeros and then something else', Buffer.concat([Buffer.alloc(8), Buffer.alloc(300, 1)])],
   ]
