@@ -108,12 +108,13 @@ export class AppendPath {
   recordSequence(tag: ProducerTag, receipt: Receipt, partition?: LogPartition): void {
     const { journal, large, producers, clock } = this.#options
     if (this.#isClosed) throw new EdgeError('EDGE_SHUTTING_DOWN', 'the log is closing')
-    if (!journal.hasRoom(MAX_TAG_SIZE)) {
+    const isLater = large.holds(undefined, tag)
+    if (!journal.hasRoom(MAX_TAG_SIZE) || (isLater && !large.hasRoom(0))) {
       throw journal.refusal ?? new EdgeError('EDGE_BACKPRESSURE', 'the journal has no room for more')
     }
     const batch = producers.sequenceBatch(tag, receipt, clock.wallUs())
     partition?.inOrder(batch)
-    if (large.holds(undefined, tag)) large.append(undefined, batch, NO_RECORDS, tag)
+    if (isLater) large.append(undefined, batch, NO_RECORDS, tag)
     else journal.append(batch, false, NO_RECORDS, tag)
   }
 

@@ -165,6 +165,7 @@ export class LogWorld {
         check(number === known.settledCount, 'J16', `key ${key}: receipt ${number} after ${known.settledCount}`)
         known.settledCount = number + 1
         tell?.(error === null, !known.isBuffered)
+        if (error !== null) this.#note(`refused key ${key}: ${error.message}`)
         if (error !== null || given.value === undefined) return
         this.#acked(key, known, given.value)
         // A client that sends on as soon as it is answered.
@@ -172,22 +173,34 @@ export class LogWorld {
       },
     }
     const batch = { count, baseOriginUs: 1n, recordsView }
-    let appended: Appended
-    try {
-      appended = partition.append(batch, receipt, numbered?.tag)
-    } catch (error) {
-      // More waits for a large batch than there is room for.
+    const appended: { value?: Appended } = {}
+    const isTaken = this.#isTaken(() => {
+      appended.value = partition.append(batch, receipt, numbered?.tag)
+    })
+    if (!isTaken || appended.value === undefined) {
       known.appendCount--
-      if (error instanceof EdgeError && error.code === 'EDGE_BACKPRESSURE') return
-      throw error
+      return
     }
-    const { baseOffset } = appended
+    const { baseOffset } = appended.value
     given.value = { baseOffset, ids }
     if (numbered !== undefined) tell = this.#producers.sent(numbered.lane, count, { known, given: given.value })
     // A large batch that could not be stored gave its offsets back, and those behind it.
     known.given = known.given.filter((each) => each.baseOffset + BigInt(each.ids.length) <= baseOffset)
     known.given.push(given.value)
-    this.#note(`append key ${key} offset ${baseOffset} x${count}${known.isBuffered ? ' buffered' : ''}`)
+    this.#note(
+      `append key ${key} offset ${baseOffset} x${count}${known.isBuffered ? ' buffered' : ''}${numbered === undefined ? '' : ` ${numbered.lane.device}/${numbered.lane.lane} ${numbered.tag.firstSequence}`}`,
+    )
+  }
+
+  /** A log may have no room, behind a large batch or while one is given up. */
+  #isTaken(append: () => void): boolean {
+    try {
+      append()
+      return true
+    } catch (error) {
+      if (error instanceof EdgeError && error.code === 'EDGE_BACKPRESSURE') return false
+      throw error
+    }
   }
 
   /** Mostly small; now and then more than the journal takes. */
@@ -219,7 +232,8 @@ export class LogWorld {
     const numbered = this.#producers.tagFor(this.#live.producers, 1)
     if (numbered === undefined || !this.#live.hasRoom(0)) return
     const tell = { value: (_isKept: boolean, _isDurable: boolean): void => {} }
-    this.#live.producerTable.record(numbered.tag, { settled: (error) => tell.value(error === null, true) })
+    const receipt: Receipt = { settled: (error) => tell.value(error === null, true) }
+    if (!this.#isTaken(() => this.#live.producerTable.record(numbered.tag, receipt))) return
     tell.value = this.#producers.sent(numbered.lane, 1)
   }
 

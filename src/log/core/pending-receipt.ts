@@ -7,7 +7,7 @@ export class PendingReceipt {
   /** Known, but not told yet: one before it still waits. */
   #outcome: EdgeError | null | undefined
   #next: PendingReceipt | null = null
-  #isBehind = false
+  #before: PendingReceipt | null = null
 
   constructor(receipt: Receipt | null) {
     this.#receipt = receipt
@@ -17,18 +17,23 @@ export class PendingReceipt {
     return this.#receipt === null
   }
 
+  /** The one that must be told first, while it is not. */
+  get before(): PendingReceipt | null {
+    return this.#before
+  }
+
   /** Is told after `before`, whatever is known first. At most one follows each. */
   follow(before: PendingReceipt): void {
     if (before.isSettled) return
     before.#next = this
-    this.#isBehind = true
+    this.#before = before
   }
 
   /** Tells the one who appended, once. */
   settle(error: EdgeError | null): void {
     if (this.#receipt === null || this.#outcome !== undefined) return
     this.#outcome = error
-    if (!this.#isBehind) this.#tell()
+    if (this.#before === null) this.#tell()
   }
 
   #tell(): void {
@@ -36,7 +41,7 @@ export class PendingReceipt {
       const receipt = link.#receipt
       link.#receipt = null
       receipt?.settled(link.#outcome)
-      if (link.#next !== null) link.#next.#isBehind = false
+      if (link.#next !== null) link.#next.#before = null
     }
   }
 }

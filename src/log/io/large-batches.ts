@@ -22,6 +22,7 @@ import {
 import { createArea } from '../core/byte-area.ts'
 import type { Checksum } from '../core/checksum.ts'
 import type { PendingBatch } from '../core/pending-batch.ts'
+import type { PendingReceipt } from '../core/pending-receipt.ts'
 import {
   BLOCK_FLAG,
   BLOCK_HEADER_SIZE,
@@ -71,13 +72,15 @@ export class LargeBatches {
   #queue: Waiting[] = []
   #waitingBytes = 0
   #running: Promise<void> | undefined
+  /** Nothing is taken behind what is given up. */
+  #isGivingUp = false
 
   constructor(options: LargeBatchesOptions) {
     this.#options = options
   }
 
   hasRoom(sizeBytes: number): boolean {
-    return this.#waitingBytes + sizeBytes <= this.#options.maxWaitingBytes
+    return !this.#isGivingUp && this.#waitingBytes + sizeBytes <= this.#options.maxWaitingBytes
   }
 
   /** Whether a batch of that partition or that producer waits, so that later ones must as well. */
@@ -108,7 +111,7 @@ export class LargeBatches {
         await this.#submit(next)
         this.#remove([next])
       } catch (error) {
-        this.#giveUp(next, toEdgeError(error))
+        await this.#giveUp(next, toEdgeError(error))
       }
     }
     this.#running = undefined
@@ -211,21 +214,37 @@ export class LargeBatches {
   /**
    * All that waits behind it goes with it, of its partition and of its producer: offsets are given back, and nothing above
    * them is in the journal; sequence numbers come again.
+   *
+   * Told at once, all together: a producer that learned of it late would go on meanwhile, beyond numbers that are lost.
    */
-  #giveUp(first: Waiting, error: EdgeError): void {
-    const given = [first]
-    for (const waiting of this.#queue) {
-      if (waiting === first) continue
-      if (given.some((each) => isBehind(each, waiting.partition, waiting.tag))) given.push(waiting)
+  async #giveUp(first: Waiting, error: EdgeError): Promise<void> {
+    const { journal, scheduler } = this.#options
+    let given = this.#bound(first)
+    while (!isNext(given)) {
+      await journal.flush().catch(() => {})
+      await new Promise<void>((resolve) => scheduler.nextTurn(resolve))
+      given = this.#bound(first)
     }
-    this.#remove(given)
+    this.#isGivingUp = true
+    for (const { batch } of given) batch.settle(error)
+    this.#isGivingUp = false
     const taken = new Set<LogPartition>()
     for (const { partition, batch } of given) {
       if (partition === undefined || taken.has(partition)) continue
       taken.add(partition)
       partition.takeBack(batch.fields.baseOffset)
     }
-    for (const { batch } of given) batch.settle(error)
+    this.#remove(given)
+  }
+
+  /** What must go with it, in order: also those that must be told before one of them, and theirs. */
+  #bound(first: Waiting): Waiting[] {
+    const bound = new Set([first])
+    for (let count = 0; count < bound.size; ) {
+      count = bound.size
+      for (const waiting of this.#queue) if ([...bound].some((each) => isBound(each, waiting))) bound.add(waiting)
+    }
+    return this.#queue.filter((waiting) => bound.has(waiting))
   }
 
   #remove(done: readonly Waiting[]): void {
@@ -239,6 +258,15 @@ export class LargeBatches {
 function isBehind(waiting: Waiting, partition: LogPartition | undefined, tag: ProducerTag | undefined): boolean {
   if (partition !== undefined && waiting.partition === partition) return true
   return tag !== undefined && waiting.tag?.device === tag.device
+}
+
+const isBound = (waiting: Waiting, other: Waiting): boolean =>
+  isBehind(waiting, other.partition, other.tag) || waiting.batch.before === other.batch
+
+/** Nobody else must be told before them. */
+function isNext(given: readonly Waiting[]): boolean {
+  const receipts = new Set<PendingReceipt>(given.map(({ batch }) => batch))
+  return given.every(({ batch }) => batch.before === null || receipts.has(batch.before))
 }
 
 /** The batch as it lies in a block. */
