@@ -138,6 +138,7 @@ export class Maintenance {
       }
       if (this.#isClosed) return
       await this.#addMissing()
+      await this.#removeExtra()
       await this.#dropReserve.restore()
       await this.#reserve.restore()
       this.#lastFailure = undefined
@@ -169,6 +170,12 @@ export class Maintenance {
       if (this.#isClosed) return
       await this.#addFile()
     }
+  }
+
+  /** Idle again: what was made while failures held all files is given back, as far as it is empty. */
+  async #removeExtra(): Promise<void> {
+    const { files, fileCount } = this.#options
+    while (files.all.length > fileCount && !this.#isClosed) if (!(await files.removeSpare())) return
   }
 
   async #addFile(): Promise<void> {

@@ -517,6 +517,9 @@ export class LogWorld {
     }
     check(!this.#live.journal.hasUnsynced, 'J14', 'something was not synced')
     check(this.#live.files.repackable().length === 0, 'J14', 'a full journal file was not repacked')
+    const { all, spareCount } = this.#live.files
+    const isMore = all.length > SETTINGS.journal_files
+    check(!isMore || spareCount < 2, 'J14', `${all.length} journal files were kept, ${spareCount} of them spare`)
     for (const key of this.#known.keys()) await this.#look(key)
     await this.#finished(this.#live.close())
   }

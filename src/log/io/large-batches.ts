@@ -239,10 +239,20 @@ export class LargeBatches {
 
   /** What must go with it, in order: also those that must be told before one of them, and theirs. */
   #bound(first: Waiting): Waiting[] {
-    const bound = new Set([first])
-    for (let count = 0; count < bound.size; ) {
-      count = bound.size
-      for (const waiting of this.#queue) if ([...bound].some((each) => isBound(each, waiting))) bound.add(waiting)
+    const bound = new Set<Waiting>()
+    const names = new Set<LogPartition | PendingReceipt | number>()
+    const isBound = ({ partition, tag, batch }: Waiting): boolean =>
+      (partition !== undefined && names.has(partition)) ||
+      (tag !== undefined && names.has(tag.device)) ||
+      names.has(batch)
+    for (let added = [first]; added.length > 0; ) {
+      for (const waiting of added) {
+        const { partition, tag, batch } = waiting
+        bound.add(waiting)
+        for (const name of [partition, tag?.device, batch.before])
+          if (name !== undefined && name !== null) names.add(name)
+      }
+      added = this.#queue.filter((waiting) => !bound.has(waiting) && isBound(waiting))
     }
     return this.#queue.filter((waiting) => bound.has(waiting))
   }
@@ -259,9 +269,6 @@ function isBehind(waiting: Waiting, partition: LogPartition | undefined, tag: Pr
   if (partition !== undefined && waiting.partition === partition) return true
   return tag !== undefined && waiting.tag?.device === tag.device
 }
-
-const isBound = (waiting: Waiting, other: Waiting): boolean =>
-  isBehind(waiting, other.partition, other.tag) || waiting.batch.before === other.batch
 
 /** Nobody else must be told before them. */
 function isNext(given: readonly Waiting[]): boolean {
