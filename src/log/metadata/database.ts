@@ -10,7 +10,7 @@
 import Database from 'better-sqlite3'
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import type { ReportFinding } from '../ports.ts'
-import { migrate } from './migrations.ts'
+import { findStrangeTable, migrate } from './migrations.ts'
 import { TABLES, type TableName } from './schema.ts'
 
 /** Pages the write-ahead log holds before it is copied back: 1 MiB at 4 KiB a page. */
@@ -90,6 +90,8 @@ function openSound(options: DatabaseOptions): OpenedDatabase {
     // Before anything is written, the version; before anything is trusted, the pages.
     const isNew = database.pragma('user_version', { simple: true }) === 0
     migrate(database)
+    const strangeTable = findStrangeTable(database)
+    if (strangeTable !== null) throw new DamagedDatabase(`table ${strangeTable} is not as its layout says`)
     const verdict: unknown = database.pragma('quick_check(1)', { simple: true })
     if (verdict !== 'ok') throw new DamagedDatabase(String(verdict))
     return { database, isNew }

@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3'
 import { EdgeError } from '../../errors.ts'
-import { SCHEMA_STEPS, SCHEMA_VERSION } from './schema.ts'
+import { SCHEMA_STEPS, SCHEMA_VERSION, TABLE_COLUMNS, TABLES, type TableName } from './schema.ts'
 
 /**
  * Brings a database to the newest layout, one step after the other, all in one transaction: a crash leaves the old layout.
@@ -21,6 +21,17 @@ export function migrate(database: Database.Database): void {
     for (const step of SCHEMA_STEPS.slice(found)) database.exec(step)
     database.pragma(`user_version = ${SCHEMA_VERSION}`)
   })()
+}
+
+/**
+ * The layout number alone proves nothing: a page of the schema may be damaged, a build between two releases may have written
+ * the file. Statements would fail later, at each start anew.
+ *
+ * @returns the first table that is missing or has other columns; null when all are as they should be.
+ */
+export function findStrangeTable(database: Database.Database): TableName | null {
+  const columns = database.prepare<[string], string>('SELECT name FROM pragma_table_info(?) ORDER BY cid').pluck()
+  return TABLES.find((table) => columns.all(table).join(' ') !== TABLE_COLUMNS[table]) ?? null
 }
 
 function schemaVersionOf(database: Database.Database): number {

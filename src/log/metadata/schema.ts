@@ -124,3 +124,19 @@ export const TABLES = [
 ] as const
 
 export type TableName = (typeof TABLES)[number]
+
+/** Columns of the newest layout, in order: what a file of that layout must have. */
+export const TABLE_COLUMNS: Readonly<Record<TableName, string>> = {
+  users: 'id username password_hash is_active created_at_us permissions_json',
+  tokens: 'hash user_id name expires_at_us device_json',
+  settings: 'name value',
+  consumer_groups: 'stream_id topic_id id name',
+  group_counters: 'stream_id topic_id next_id',
+  consumer_offsets: 'partition_key kind consumer_id offset',
+  cursors: 'partition_key route confirmed_offset upstream_offset incarnation',
+  devices: 'device name',
+  sequences: 'device epoch lane have seen_at_us',
+  drops: 'partition_key reason message_count size_bytes from_offset end_offset',
+  descriptors: 'stream_id topic_id body',
+  hints: 'partition_key next_offset segment_end message_count',
+}

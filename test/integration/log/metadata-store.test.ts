@@ -327,6 +327,23 @@ test('a file of no or one byte is taken as a new one', () => {
   }
 })
 
+test('a table that is missing or has other columns is found at the start: the file is rebuilt, its users are kept', async () => {
+  for (const change of ['ALTER TABLE cursors DROP COLUMN incarnation', 'DROP TABLE sequences']) {
+    const store = open()
+    await store.putUser(user(1, 'operator'))
+    store.close()
+    const database = new Database(path)
+    database.exec(change)
+    database.close()
+    findings = []
+    const again = open()
+    assert.deepEqual(findings, ['log.metadata.rebuilt'], change)
+    assert.equal(again.users.get(1)?.username, 'operator')
+    again.close()
+    rmSync(path)
+  }
+})
+
 test('of a database with one damaged page the users on sound pages are saved', async () => {
   const store = open()
   await store.putUser(user(0, 'iggy'))
