@@ -39,7 +39,7 @@ export function loadConfig(sources: ConfigSources): Config {
     ])
     config[section] = Object.freeze(Object.fromEntries(values))
   }
-  for (const [path, { source }] of given) problems.push(`${path} (${source}): unknown key${suggestion(path)}`)
+  for (const [path, { found, source }] of given) problems.push(`${path} (${source}): ${unknownKey(path, found)}`)
   for (const [path, table] of Object.entries<SettingsTable>(LISTS))
     config[path] = takeList(path, table, lists.get(path) ?? [], problems)
 
@@ -128,7 +128,13 @@ function readEnvironment(
   problems: string[],
 ): void {
   for (const [name, value] of Object.entries(environment)) {
-    if (value === undefined || !name.startsWith(ENVIRONMENT_PREFIX) || !name.includes('__')) continue
+    if (value === undefined || !name.startsWith(ENVIRONMENT_PREFIX)) continue
+    if (!name.includes('__')) {
+      // A variable of some other program, unless it is one of ours but for an underscore.
+      const meant = variables().find((variable) => variable.replaceAll('__', '_') === name)
+      if (meant !== undefined) problems.push(`${name}: unknown variable; did you mean ${meant}?`)
+      continue
+    }
     const path = name.slice(ENVIRONMENT_PREFIX.length).toLowerCase().replaceAll('__', '.')
     const match = /^(.+)\.(\d{1,3})\.(\w+)$/.exec(path)
     if (match === null || !((match[1] ?? '') in LISTS)) {
@@ -145,11 +151,25 @@ function readEnvironment(
   }
 }
 
-/** The nearest known key, when one is near: most unknown keys are typing errors or in the wrong section. */
-function suggestion(path: string): string {
-  const known = Object.entries<SettingsTable>(SECTIONS).flatMap(([section, table]) =>
+function knownPaths(): readonly string[] {
+  return Object.entries<SettingsTable>(SECTIONS).flatMap(([section, table]) =>
     Object.keys(table).map((key) => `${section}.${key}`),
   )
+}
+
+const variables = (): readonly string[] =>
+  knownPaths().map((path) => ENVIRONMENT_PREFIX + path.replaceAll('.', '__').toUpperCase())
+
+function unknownKey(path: string, found: unknown): string {
+  if (path in SECTIONS) return `found ${Array.isArray(found) ? 'a list' : 'a value'}, expected a section [${path}]`
+  const list = Object.keys(LISTS).find((each) => path === each || path.startsWith(`${each}.`))
+  if (list !== undefined) return `expected a list of sections, each beginning with [[${list}]]`
+  return `unknown key${suggestion(path)}`
+}
+
+/** The nearest known key, when one is near: most unknown keys are typing errors or in the wrong section. */
+function suggestion(path: string): string {
+  const known = knownPaths()
   const leaf = path.slice(path.lastIndexOf('.') + 1)
   const near = known.filter((each) => each.endsWith(`.${leaf}`) || distance(each, path) <= 3)
   const [first] = near.sort((a, b) => distance(a, path) - distance(b, path))

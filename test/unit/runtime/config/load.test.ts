@@ -58,6 +58,27 @@ describe('configuration', () => {
     assert.equal(load(null, { EDGE_HOME: 'x', PATH: 'y' }).system.path, 'local_data')
   })
 
+  it('names the variable that was meant when an underscore is missing', () => {
+    assert.deepEqual(
+      problemsOf(() => load(null, { EDGE_TCP_ADDRESS: '127.0.0.1:1' })),
+      ['EDGE_TCP_ADDRESS: unknown variable; did you mean EDGE_TCP__ADDRESS?'],
+    )
+  })
+
+  it('says what a section is where a value or a list stands in its place', () => {
+    assert.deepEqual(
+      problemsOf(() => load('tcp = 5')),
+      ['tcp (edge.toml): found a value, expected a section [tcp]'],
+    )
+    assert.deepEqual(
+      problemsOf(() => load('[[tcp]]\naddress = "x"')),
+      ['tcp (edge.toml): found a list, expected a section [tcp]'],
+    )
+    const list = 'expected a list of sections, each beginning with [[sync.upstreams]]'
+    for (const text of ['[sync]\nupstreams = 5', '[sync.upstreams]\nname = "a"'])
+      assert.ok(problemsOf(() => load(text))[0]?.endsWith(list), text)
+  })
+
   it('reads back what it writes', () => {
     const config = load(null, { EDGE_SYSTEM__PATH: 'a "quoted" folder' })
     assert.deepEqual(load(formatConfig(config)), config)
