@@ -3,10 +3,8 @@
  * be read is passed over and told as a hole, never as an error: everything before and after it reads.
  */
 import { EdgeError, toEdgeError } from '../../errors.ts'
-import type { StoredBatch } from '../../sdk/wire/batch.ts'
 import type { ReadResult } from '../api.ts'
 import {
-  BATCH_FLAG,
   BATCH_HEADER_SIZE,
   BATCH_KIND,
   type BatchHeader,
@@ -21,6 +19,7 @@ import type { IndexEntry } from '../core/segment-format.ts'
 import { type JournalReader, type ReadBatch, recordsStart } from './journal-reader.ts'
 import type { Segment } from './segment.ts'
 import type { SegmentFiles } from './segment-files.ts'
+import { type ReadBounds, Taken } from './taken.ts'
 
 /** What the reader must know of a partition. */
 export interface ReadablePartition {
@@ -32,14 +31,6 @@ export interface ReadablePartition {
   readonly segmentEnd: bigint
   /** A range that could not be read. */
   damaged(from: bigint, end: bigint, cause: string | EdgeError): void
-}
-
-export interface ReadBounds {
-  readonly from: bigint
-  /** Exclusive. */
-  readonly end: bigint
-  readonly maxCount: number
-  readonly maxBytes: number
 }
 
 /** Where a block lies and which offsets it holds. */
@@ -61,9 +52,11 @@ export class PartitionReader {
     this.#segments = segments
   }
 
+  /** From segments, then from the journal, until there is enough or nothing more. */
   read(partition: ReadablePartition, bounds: ReadBounds): ReadResult | Promise<ReadResult> {
-    if (bounds.from < partition.segmentEnd) return this.#readCold(partition, bounds)
-    return this.#readHot(partition, bounds)
+    const taken = new Taken(partition.idSeed, bounds)
+    const waiting = this.#gather(partition, taken)
+    return waiting === undefined ? taken.result() : this.#readLater(waiting, partition, taken)
   }
 
   /** First offset at or after `timeUs` below `end`, or `end`. */
@@ -75,44 +68,87 @@ export class PartitionReader {
     return this.#offsetInSegments(partition, timeUs, start, end)
   }
 
+  /** @returns what must be waited for before it goes on; undefined at the end. */
+  #gather(partition: ReadablePartition, taken: Taken): Promise<void> | undefined {
+    while (!taken.isDone) {
+      const before = taken.next
+      const isCold = taken.next < partition.segmentEnd
+      const waiting = isCold ? this.#readCold(partition, taken) : this.#readHot(partition, taken)
+      if (waiting !== undefined) return waiting
+      if (taken.next === before) return undefined
+    }
+    return undefined
+  }
+
+  async #readLater(first: Promise<void>, partition: ReadablePartition, taken: Taken): Promise<ReadResult> {
+    for (let waiting: Promise<void> | undefined = first; waiting !== undefined; ) {
+      // Other reads use the buffer meanwhile.
+      taken.keep()
+      await waiting
+      waiting = this.#gather(partition, taken)
+    }
+    taken.keep()
+    return taken.result()
+  }
+
   // ---- hot --------------------------------------------------------------------------------------------------------
 
-  #readHot(partition: ReadablePartition, bounds: ReadBounds): ReadResult | Promise<ReadResult> {
+  #readHot(partition: ReadablePartition, taken: Taken): Promise<void> | undefined {
     const { index } = partition
-    const taken = new Taken(partition.idSeed, bounds)
-    this.#journal.restart()
-    let entry = Math.max(0, index.find(bounds.from))
-    while (entry < index.count && !taken.isFull && index.baseOffset(entry) < bounds.end) {
-      const run = this.#journal.readRun(index, entry, lastWanted(index, entry, taken, bounds))
-      if (run.length === 0) break
+    const { bounds } = taken
+    this.#restart(taken)
+    let entry = Math.max(0, index.find(taken.next))
+    while (entry < index.count && !taken.isDone && index.baseOffset(entry) < bounds.end) {
+      let run = this.#journal.readRun(index, entry, lastWanted(index, entry, taken))
+      if (run.length === 0) {
+        this.#restart(taken)
+        run = this.#journal.readRun(index, entry, entry)
+      }
+      if (run.length === 0) return undefined
       for (const batch of run) {
         const base = index.baseOffset(entry)
         const nextBase = entry + 1 < index.count ? index.baseOffset(entry + 1) : bounds.end
         entry++
         if (batch !== null && batch.header.baseOffset === base) {
-          const isWanted = base + BigInt(batch.header.count) > taken.next
-          if (batch.header.kind === BATCH_KIND.external && isWanted) {
-            // A read of its own: what was taken before lies in the buffer, and would not outlive the wait.
-            if (taken.count > 0) return taken.result()
-            return this.#readExternal(partition, { base, end: base + BigInt(batch.header.count) }, taken)
+          const end = base + BigInt(batch.header.count)
+          if (batch.header.kind === BATCH_KIND.external && end > taken.next) {
+            return this.#readExternal(partition, { base, end }, taken)
           }
-          if (!taken.add(batch)) return taken.result()
+          if (!taken.addHot(batch)) return undefined
           continue
         }
         partition.damaged(base, nextBase, this.#journal.failure ?? 'a batch in the journal does not fit its checksum')
-        if (!taken.skipTo(nextBase)) return taken.result()
+        if (!taken.skipTo(nextBase)) return undefined
       }
     }
-    return taken.result()
+    return undefined
   }
 
-  async #readExternal(
+  /** The buffer is used from its start: what was taken from it is kept elsewhere. */
+  #restart(taken: Taken): void {
+    taken.keep()
+    this.#journal.restart()
+  }
+
+  /** @returns undefined when the batch is left for the next read. */
+  #readExternal(
     partition: ReadablePartition,
     range: { base: bigint; end: bigint },
     taken: Taken,
-  ): Promise<ReadResult> {
+  ): Promise<void> | undefined {
     const segment =
       partition.externals.get(range.base) ?? partition.segments.find((each) => each.baseOffset === range.base)
+    // Not read in vain: decoded it is hardly smaller than it lies there.
+    if (segment !== undefined && !taken.hasRoomFor(segment.sizeBytes)) return undefined
+    return this.#takeExternal(partition, range, segment, taken)
+  }
+
+  async #takeExternal(
+    partition: ReadablePartition,
+    range: { base: bigint; end: bigint },
+    segment: Segment | undefined,
+    taken: Taken,
+  ): Promise<void> {
     try {
       const [entry] = segment === undefined ? [] : this.#segments.index(segment)
       if (segment === undefined || entry === undefined) throw new EdgeError('EDGE_BATCH_CORRUPT', 'its file is missing')
@@ -121,7 +157,6 @@ export class PartitionReader {
       partition.damaged(range.base, range.end, toEdgeError(error))
       taken.skipTo(range.end)
     }
-    return taken.result()
   }
 
   #offsetInJournal(index: JournalIndex, timeUs: bigint, end: bigint): bigint {
@@ -139,29 +174,22 @@ export class PartitionReader {
   // ---- cold -------------------------------------------------------------------------------------------------------
 
   /** At once as far as blocks are decoded already, else later. Either way decoded blocks stay as they are. */
-  #readCold(
-    partition: ReadablePartition,
-    bounds: ReadBounds,
-    taken = new Taken(partition.idSeed, bounds),
-  ): ReadResult | Promise<ReadResult> {
-    while (!taken.isFull && taken.next < partition.segmentEnd && taken.next < bounds.end) {
+  #readCold(partition: ReadablePartition, taken: Taken): Promise<void> | undefined {
+    const { bounds } = taken
+    while (!taken.isDone && taken.next < partition.segmentEnd) {
       const place = this.#locate(partition, taken.next)
       if (place === undefined) {
         taken.skipTo(earlier(partition.segmentEnd, bounds.end))
-        break
+        return undefined
       }
-      if (place.entry.baseOffset > taken.next && !taken.skipTo(place.entry.baseOffset)) break
+      if (place.entry.baseOffset > taken.next && !taken.skipTo(place.entry.baseOffset)) return undefined
       const raw = this.#blockAt(partition, place, taken.next)
       // Who reads from block to block goes on: the next one is decoded meanwhile.
       if (place.entry.baseOffset >= bounds.from) this.#readAhead(place)
-      if (raw instanceof Promise) {
-        return raw.then((decoded) =>
-          takePlace(decoded, place, taken) ? this.#readCold(partition, bounds, taken) : taken.result(),
-        )
-      }
-      if (!takePlace(raw, place, taken)) break
+      if (raw instanceof Promise) return raw.then((decoded) => void takePlace(decoded, place, taken))
+      if (!takePlace(raw, place, taken)) return undefined
     }
-    return taken.result()
+    return undefined
   }
 
   /** @returns undefined when the block cannot be read, which is told. */
@@ -251,7 +279,8 @@ function countUpTo(list: readonly { readonly baseOffset: bigint }[], offset: big
 }
 
 /** Last entry that can still be wanted: the offsets between entries say how many records lie there at most. */
-function lastWanted(index: JournalIndex, first: number, taken: Taken, bounds: ReadBounds): number {
+function lastWanted(index: JournalIndex, first: number, taken: Taken): number {
+  const { bounds } = taken
   const until = earlier(taken.next + BigInt(taken.left), bounds.end)
   let bytes = 0
   let last = first
@@ -291,70 +320,5 @@ export function* batchesOf(raw: Uint8Array, from = 0n): Generator<ReadBatch> {
       yield { header, recordsView }
     }
     at += size
-  }
-}
-
-/** What a read has gathered so far. */
-class Taken {
-  readonly #idSeed: bigint
-  readonly #bounds: ReadBounds
-  readonly #batches: StoredBatch[] = []
-  #hole: { from: bigint; end: bigint } | undefined
-  next: bigint
-  count = 0
-  bytes = 0
-
-  constructor(idSeed: bigint, bounds: ReadBounds) {
-    this.#idSeed = idSeed
-    this.#bounds = bounds
-    this.next = bounds.from
-  }
-
-  get left(): number {
-    return this.#bounds.maxCount - this.count
-  }
-
-  get isFull(): boolean {
-    return this.left <= 0 || (this.count > 0 && this.bytes >= this.#bounds.maxBytes)
-  }
-
-  /** @returns false when the batch was not taken: there is enough, or a second hole lies before it. */
-  add({ header, recordsView }: ReadBatch): boolean {
-    const end = header.baseOffset + BigInt(header.count)
-    if (end <= this.next) return true
-    if (this.isFull || header.baseOffset >= this.#bounds.end) return false
-    if (this.count > 0 && this.bytes + recordsView.length > this.#bounds.maxBytes) return false
-    if (header.baseOffset > this.next && !this.skipTo(header.baseOffset)) return false
-    const skip = Number(this.next - header.baseOffset)
-    const take = Math.min(header.count - skip, this.left)
-    this.#batches.push({
-      count: header.count,
-      baseOriginUs: header.baseOriginUs,
-      recordsView,
-      baseOffset: header.baseOffset,
-      appendTimeUs: header.appendTimeUs,
-      idSeed: this.#idSeed,
-      skip,
-      take,
-      isClockTrusted: (header.flags & BATCH_FLAG.isClockTrusted) !== 0,
-    })
-    this.count += take
-    this.bytes += recordsView.length
-    this.next += BigInt(take)
-    return true
-  }
-
-  /** Passes over a range. @returns false when another hole was told already: the next read goes on from here. */
-  skipTo(offset: bigint): boolean {
-    if (offset <= this.next) return true
-    if (this.#hole !== undefined && this.#hole.end !== this.next) return false
-    this.#hole = { from: this.#hole?.from ?? this.next, end: offset }
-    this.next = offset
-    return true
-  }
-
-  result(): ReadResult {
-    const result = { batches: this.#batches, nextOffset: this.next, messageCount: this.count }
-    return this.#hole === undefined ? result : { ...result, hole: this.#hole }
   }
 }

@@ -87,3 +87,30 @@ test('what a read promised stays as it is, whatever is read after it', async (co
     Array.from({ length: 500 }, (_, index) => index),
   )
 })
+
+test('one read goes on from segments into the journal and through a large batch, and its bytes stay', async (context) => {
+  const path = mkdtempSync(join(tmpdir(), 'edge-cold-'))
+  context.after(() => rmSync(path, { recursive: true, force: true }))
+  await using log = await packedLog(join(path, 'data'))
+  const partition = partitionOf(log)
+  const large = { originUs: 0n, payload: Buffer.from(`${RECORDS} `.padEnd(300 * KIB, 'y')) }
+  for (const message of [large, messageAt(RECORDS + 1), messageAt(RECORDS + 2)]) {
+    await new Promise<void>((resolve, reject) => {
+      partition.append(encodeRecords([message]), { settled: (error) => (error === null ? resolve() : reject(error)) })
+    })
+  }
+  const wanted = Array.from({ length: RECORDS + 3 }, (_, index) => index)
+  const whole = { fromOffset: 0n, maxCount: 100_000, maxBytes: 8 * KIB * KIB }
+  const result = await partition.read(whole)
+  await partition.read({ ...whole, fromOffset: BigInt(RECORDS) })
+  partition.read({ fromOffset: BigInt(RECORDS - 200), maxCount: 100, maxBytes: 64 * KIB })
+  assert.deepEqual(indexesOf(result), wanted)
+  assert.equal(result.nextOffset, partition.visibleEnd)
+
+  const bounded = await partition.read({ ...whole, maxBytes: 200 * KIB, fromOffset: BigInt(RECORDS - 10) })
+  assert.deepEqual(
+    indexesOf(bounded),
+    wanted.slice(RECORDS - 10, RECORDS),
+    'the large batch would pass the bytes asked for',
+  )
+})
