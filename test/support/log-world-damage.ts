@@ -25,7 +25,12 @@ export function rotJournal(parts: DamageParts): boolean {
   const position = 4096 + random.below(Math.max(1, Math.min(file.position, file.size) - 4096))
   const batches = batchesIn(engine.partitions.values(), file.number)
   const hit = batches.find(({ from, end }) => from <= position && position < end)
-  if (hit !== undefined) markDamaged(parts, hit.partition, hit.baseOffset, 1n)
+  const sealedGroup = file.groupAt(position)
+  // A sealed group is opened whole or not at all.
+  if (sealedGroup !== undefined) {
+    const lost = batches.filter(({ from }) => sealedGroup.position <= from && from < sealedGroup.end)
+    for (const { partition, baseOffset } of lost) markDamaged(parts, partition, baseOffset, 1n)
+  } else if (hit !== undefined) markDamaged(parts, hit.partition, hit.baseOffset, 1n)
   // Between batches lies a group's header. Its batches are found again by their session's salt, where another group of
   // the session tells it; else they go with it.
   else

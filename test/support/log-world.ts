@@ -13,6 +13,7 @@ import type { Appended, Receipt } from '../../src/log/api.ts'
 import { type LogEngine, openEngine } from '../../src/log/engine.ts'
 import type { EngineRules } from '../../src/log/engine-options.ts'
 import { plainCodec } from '../../src/log/io/block-codec.ts'
+import type { StoreKeys } from '../../src/log/io/store-keys.ts'
 import type { LogPartition } from '../../src/log/partition.ts'
 import type { HintStore, PartitionHint } from '../../src/log/ports.ts'
 import { type DamageParts, rotJournal, rotSegment } from './log-world-damage.ts'
@@ -44,6 +45,8 @@ export interface WorldOptions {
   readonly rules?: EngineRules
   /** Bits flip on a disk that is otherwise sound; off to look at crashes alone. */
   readonly isRotting?: boolean
+  /** Keys of the next open; plain when left out. */
+  readonly keys?: () => StoreKeys
 }
 
 export interface WorldCounts {
@@ -460,6 +463,7 @@ export class LogWorld {
         randomU64: () => (BigInt(this.random.below(2 ** 32)) << 32n) | BigInt(this.random.below(2 ** 32)),
         codec: plainCodec,
         ...(this.#options.rules === undefined ? {} : { rules: this.#options.rules }),
+        ...(this.#options.keys === undefined ? {} : { keys: this.#options.keys() }),
       }),
     )
     // As the log does; it may fail.

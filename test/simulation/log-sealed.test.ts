@@ -1,0 +1,51 @@
+/**
+ * The log's engine on a sealed store: all invariants of `log-engine.test.ts` under the same crashes and faults, and
+ *
+ *   J13 a nonce is never used twice under one key
+ *
+ * Longer runs by environment: LOG_SIM_SEEDS, LOG_SIM_STEPS, LOG_SIM_FROM.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { StoreKeys } from '../../src/log/io/store-keys.ts'
+import { LogWorld } from '../support/log-world.ts'
+import { NonceRecord, recordingKeys } from '../support/recording-keys.ts'
+
+const seeds = Number(process.env.LOG_SIM_SEEDS ?? 15)
+const steps = Number(process.env.LOG_SIM_STEPS ?? 400)
+const from = Number(process.env.LOG_SIM_FROM ?? 1)
+
+const FIRST = new Uint8Array(32).fill(1)
+const SECOND = new Uint8Array(32).fill(2)
+
+/** @returns how many bodies were sealed. */
+async function check(seed: number, keys: (record: NonceRecord) => StoreKeys): Promise<number> {
+  const record = new NonceRecord()
+  const world = new LogWorld(seed, { keys: () => keys(record) })
+  try {
+    await world.run(steps)
+  } catch (error) {
+    assert.fail(`seed ${seed}, step ${world.counts.steps}: ${String(error)}\n  ${world.trace.slice(-20).join('\n  ')}`)
+  }
+  assert.deepEqual(record.repeated, [], `J13: seed ${seed}`)
+  return record.count
+}
+
+test(`sealed, no seed of ${seeds} from ${from} breaks an invariant`, async () => {
+  let sealedCount = 0
+  for (let seed = from; seed < from + seeds; seed++) {
+    sealedCount += await check(seed, (record) => recordingKeys([FIRST], true, record))
+  }
+  assert.ok(sealedCount > 50 * seeds, `only ${sealedCount} bodies were sealed: the simulation does not get far enough`)
+})
+
+test(`with keys that are turned on, off and over at each start, no seed of ${seeds} breaks an invariant`, async () => {
+  for (let seed = from; seed < from + seeds; seed++) {
+    let starts = 0
+    await check(seed, (record) => {
+      const phase = starts++ % 4
+      const current = phase < 2 ? [FIRST, SECOND] : [SECOND, FIRST]
+      return recordingKeys(current, phase !== 0, record)
+    })
+  }
+})
