@@ -89,6 +89,7 @@ export async function startEdge(options: EdgeOptions): Promise<Edge> {
 async function compose({ config, clock, logger, root, onRootPassword }: EdgeOptions, opened: AsyncDisposableStack) {
   const dataPath = resolve(config.system.path)
   const startedAtUs = clock.wallUs()
+  const startedUs = clock.monotonicUs()
   let log: Log | null = null
   const clockTrust = watchClock(clock, () => log?.metadata ?? null)
   opened.defer(() => clockTrust.close())
@@ -160,7 +161,13 @@ async function compose({ config, clock, logger, root, onRootPassword }: EdgeOpti
       settings: config,
       store: log.metadata,
       health,
-      overview: { ...common, version: PRODUCT_VERSION, metadata: log.metadata, listeners: () => listeners.reports() },
+      overview: {
+        ...common,
+        uptimeUs: () => clock.monotonicUs() - startedUs,
+        version: PRODUCT_VERSION,
+        metadata: log.metadata,
+        listeners: () => listeners.reports(),
+      },
       metrics: {
         ...common,
         userCount: () => theLog.metadata.users.size,

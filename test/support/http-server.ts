@@ -88,6 +88,7 @@ export async function startTestHttpOn<L extends Log>(log: L, options: TestHttpOp
       version: '0.9.0',
       metadata: log.metadata,
       syncLags: () => state.syncLags,
+      uptimeUs: () => 1_000_000,
       listeners: () => [{ name: 'http', isEnabled: true, address: '127.0.0.1:3000' }],
     },
     metrics: {

@@ -40,9 +40,10 @@ export interface SyncLags {
 
 export interface OverviewSources {
   readonly version: string
-  readonly startedAtUs: bigint
   readonly catalog: Pick<Catalog, 'streams'>
   readonly metadata: Pick<MetadataStore, 'groupsOf' | 'offset'>
+  /** Since the start, by the monotonic clock: the wall clock of a gateway jumps. */
+  uptimeUs(): number
   logStats(): LogStats
   findings(): readonly LogFinding[]
   isWritable(): boolean
@@ -72,7 +73,7 @@ export function viewOverview(sources: OverviewSources, topics: readonly VisibleT
   return {
     now_us: nowUs,
     version: sources.version,
-    uptime_us: nowUs - sources.startedAtUs,
+    uptime_us: Math.round(sources.uptimeUs()),
     health: viewHealth(sources.health()),
     listeners: sources
       .listeners()
