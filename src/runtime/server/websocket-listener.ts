@@ -6,7 +6,8 @@
  * request's own head says its size.
  */
 import { createHash } from 'node:crypto'
-import { createServer, type IncomingMessage } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Logger } from '../../logger.ts'
@@ -27,11 +28,18 @@ const MAX_HANDSHAKES = 64
 export interface WebsocketListenerOptions extends ListenAddress {
   readonly maxConnections: number
   readonly logger: Logger
+  /** `wss://` alone; absent: `ws://`. */
+  readonly tls?: { readonly certificatePem: string; readonly privateKeyPem: string }
   accept(transport: ByteTransport): ByteSession
 }
 
+export interface WebsocketListener extends Listener {
+  /** New connections get the new certificate; living ones keep theirs. Over TLS only. */
+  replaceCertificate(certificatePem: string, privateKeyPem: string): void
+}
+
 /** @throws {EdgeError} EDGE_ADDRESS_IN_USE, EDGE_IO. */
-export async function listenWebsocket(options: WebsocketListenerOptions): Promise<Listener> {
+export async function listenWebsocket(options: WebsocketListenerOptions): Promise<WebsocketListener> {
   let connectionCount = 0
   const http = {
     headersTimeout: HANDSHAKE_TIMEOUT_MS,
@@ -40,9 +48,12 @@ export async function listenWebsocket(options: WebsocketListenerOptions): Promis
     maxHeaderSize: MAX_HEAD_BYTES,
     noDelay: true,
   }
-  const server = createServer(http, (_request, response) => {
+  const refusePlain: RequestListener = (_request, response) => {
     response.writeHead(426, { upgrade: 'websocket', connection: 'close', 'content-length': 0 }).end()
-  })
+  }
+  const { tls } = options
+  const secured = tls === undefined ? null : createSecureServer({ ...http, ...pemsOf(tls) }, refusePlain)
+  const server = secured ?? createServer(http, refusePlain)
   server.maxConnections = options.maxConnections + MAX_HANDSHAKES
   server.on('drop', () => options.logger.warn('server.websocket.over_limit', { limit: server.maxConnections }))
   server.on('upgrade', (request, socket, head) => {
@@ -68,6 +79,9 @@ export async function listenWebsocket(options: WebsocketListenerOptions): Promis
     get connectionCount() {
       return connectionCount
     },
+    replaceCertificate(certificatePem, privateKeyPem) {
+      secured?.setSecureContext(pemsOf({ certificatePem, privateKeyPem }))
+    },
     close() {
       const closed = closeServer(server)
       // Those still in their handshake; whoever is through it belongs to its session.
@@ -76,6 +90,11 @@ export async function listenWebsocket(options: WebsocketListenerOptions): Promis
     },
   }
 }
+
+const pemsOf = (tls: { certificatePem: string; privateKeyPem: string }) => ({
+  cert: tls.certificatePem,
+  key: tls.privateKeyPem,
+})
 
 function serve(socket: Duplex, peer: Socket, head: Buffer, options: WebsocketListenerOptions): void {
   const session = options.accept({

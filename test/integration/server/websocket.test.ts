@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
+import { systemClock } from '../../../src/clock.ts'
 import { silentLogger } from '../../../src/logger.ts'
+import { loadCertificate } from '../../../src/quic-edge/io/certificate.ts'
 import { type Listener, listenWebsocket } from '../../../src/runtime/server/index.ts'
 import { startProtocolServer, type TestServer } from '../../support/protocol-server.ts'
 
@@ -119,3 +125,44 @@ test('a listener that closes does not wait for handshakes that never come', asyn
   await listener.close()
   await ended
 })
+
+test('with a certificate it is served over TLS, a new certificate counts for new connections, and plain ones get nowhere', async (context) => {
+  const folder = mkdtempSync(join(tmpdir(), 'edge-wss-'))
+  context.after(() => rmSync(folder, { recursive: true }))
+  const certificates = await Promise.all(
+    ['old', 'new'].map((name) => loadCertificate({ type: 'self-signed', directory: join(folder, name) }, systemClock)),
+  )
+  const [old, renewed] = certificates
+  assert.ok(old && renewed)
+  await using running = await startProtocolServer()
+  const accept = running.server.acceptByteSession.bind(running.server)
+  const where = { host: '127.0.0.1', port: 0, maxConnections: 10, logger: silentLogger }
+  const listener = await listenWebsocket({ ...where, tls: old, accept })
+  context.after(() => listener.close())
+  const secured = await pingOverTls(listener.port, old.certificatePem)
+  listener.replaceCertificate(renewed.certificatePem, renewed.privateKeyPem)
+  const later = await pingOverTls(listener.port, renewed.certificatePem)
+  assert.equal(secured.destroyed, false, 'a living connection keeps its certificate')
+  secured.destroy()
+  later.destroy()
+  const plain = connect(listener.port, '127.0.0.1').resume()
+  plain.on('error', () => {}) // the server resets
+  plain.write('GET / HTTP/1.1\r\n\r\n')
+  await once(plain, 'close')
+})
+
+/** A handshake and a ping with a mask of zeros, by hand: Node's WebSocket takes no certificate of ours. */
+async function pingOverTls(port: number, ca: string): Promise<TLSSocket> {
+  const socket = connectTls({ host: '127.0.0.1', servername: 'localhost', port, ca })
+  await once(socket, 'secureConnect')
+  const key = Buffer.alloc(16).toString('base64')
+  socket.write(
+    `GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${key}\r\n\r\n`,
+  )
+  const [head] = (await once(socket, 'data')) as [Buffer]
+  assert.match(head.toString(), /^HTTP\/1.1 101 /)
+  socket.write(Buffer.concat([Buffer.from('828800000000', 'hex'), PING]))
+  const [answer] = (await once(socket, 'data')) as [Buffer]
+  assert.equal(answer.toString('hex'), '82080000000000000000')
+  return socket
+}
