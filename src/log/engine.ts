@@ -6,6 +6,7 @@ import { type EdgeError, toEdgeError } from '../errors.ts'
 import type { RecordBatch } from '../sdk/wire/batch.ts'
 import { sharedKernel } from '../sdk/wire/kernel/shared-kernel.ts'
 import type {
+  Durability,
   LogStats,
   Partition,
   ProducerTable,
@@ -44,7 +45,7 @@ import { LogPartition, type PartitionServices } from './partition.ts'
 import type { AppendGate, PartitionHost, PartitionSpec, SealedSegment, SegmentHost } from './ports.ts'
 import { Producers } from './producers.ts'
 import { recoverPartitions } from './recovery.ts'
-import { clearLeftovers, reportUnknownKeys, reportUnopened } from './recovery-report.ts'
+import { clearLeftovers, reportAdopted, reportUnknownKeys, reportUnopened } from './recovery-report.ts'
 import { SegmentRemoval } from './segment-removal.ts'
 import { activeView, sealedViews } from './segment-views.ts'
 
@@ -61,6 +62,7 @@ export async function openEngine(options: EngineOptions): Promise<LogEngine> {
   await fileSystem.syncDirectory('')
   await fileSystem.syncDirectory('journal')
   const engine = new LogEngine(options, found)
+  await options.descriptors.keepAdopted()
   await engine.start()
   return engine
 }
@@ -104,6 +106,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     const isAllOnDisk = rules.isCacheTrusted === true || !isSameBoot(found.scan.boots, bootHash)
     const trouble = new DiskTrouble(fileSystem, options.report)
     const hadFailure = trouble.wasMarked
+    const firstUnknownKey = options.descriptors.nextKey
     const recovered = recoverPartitions({
       fileSystem,
       checksum: bodyChecksum,
@@ -115,10 +118,11 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       bootNumber: (highestSegmentBoot) => bootNumber(found.scan.boots, bootHash, { hadFailure, highestSegmentBoot }),
       rules,
       tagged: (batch, isProven) => this.producers.replay(batch, isProven),
+      lost: (key, durability) => this.#adopted(key, durability, firstUnknownKey),
       sequenceOwner: (tag) => this.producers.ownerOf(tag),
     })
     this.damagedPaths = [...clearLeftovers(fileSystem, recovered), ...found.strangers.map((name) => `journal/${name}`)]
-    reportUnknownKeys(recovered, options.descriptors, options.report)
+    reportUnknownKeys(recovered, options.report)
     reportUnopened(recovered.damage.unopened, options.report, options.setAside)
     this.#removal = new SegmentRemoval({
       fileSystem,
@@ -444,6 +448,15 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   }
 
   // ---- inside -------------------------------------------------------------------------------------------------------
+
+  /** A partition that no descriptor names: below the first key that was never given it was deleted, else it is kept. */
+  #adopted(key: number, durability: Durability, firstUnknownKey: number): LogPartition | undefined {
+    if (key < firstUnknownKey) return undefined
+    const partition = new LogPartition(this.#options.descriptors.adopt(key, durability), this)
+    this.partitions.set(key, partition)
+    reportAdopted(partition, this.#options.report)
+    return partition
+  }
 
   #limitsOf(partition: LogPartition): RollLimits {
     const { segment_size, segment_max_age } = this.#options.settings

@@ -77,6 +77,13 @@ export interface DescriptorStore {
   specs(): readonly PartitionSpec[]
   /** Lowest key that was never given: batches in the journal with an unknown key below it belong to deleted topics. */
   readonly nextKey: number
+  /**
+   * Makes a topic for a partition at or above `nextKey` that only the journal knows: its descriptor and the copy are lost.
+   * In memory only, so that recovery goes on.
+   */
+  adopt(key: number, durability: Durability): PartitionSpec
+  /** Makes adopted ones durable: before anything of the journal may be recycled. @throws EDGE_DISK_FULL, EDGE_IO. */
+  keepAdopted(): Promise<void>
   /** Makes a higher floor durable before the first file below it is unlinked. */
   raiseFloor(key: number, floorOffset: bigint): Promise<void>
 }

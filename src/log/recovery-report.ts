@@ -2,7 +2,8 @@
 import type { FileSystem } from './io/file-system.ts'
 import { journalPath } from './io/journal-file.ts'
 import type { UnopenedGroup } from './io/journal-recovery.ts'
-import type { DescriptorStore, ReportFinding } from './ports.ts'
+import type { LogPartition } from './partition.ts'
+import type { ReportFinding } from './ports.ts'
 import type { Recovered } from './recovery.ts'
 
 /** Removes what the journal holds as well. @returns files that nothing can be made of, to be set aside. */
@@ -38,20 +39,22 @@ export function reportUnopened(
   }
 }
 
-export function reportUnknownKeys(
-  { unknownKeys }: Recovered,
-  { nextKey }: Pick<DescriptorStore, 'nextKey'>,
-  report: ReportFinding,
-): void {
+export function reportUnknownKeys({ unknownKeys }: Recovered, report: ReportFinding): void {
   for (const [key, count] of unknownKeys) {
-    const isDeleted = key < nextKey
     report({
-      event: isDeleted ? 'log.recovery.deleted_batches' : 'log.recovery.unknown_key',
-      level: isDeleted ? 'warn' : 'error',
-      text: isDeleted
-        ? `${count} journal batches of deleted partition key ${key} were dropped`
-        : `${count} journal batches of partition key ${key}, which no descriptor names, were left out`,
+      event: 'log.recovery.deleted_batches',
+      level: 'warn',
+      text: `${count} journal batches of deleted partition key ${key} were dropped`,
       fields: { partition_key: key, batch_count: count },
     })
   }
+}
+
+export function reportAdopted({ key, streamId, topicId }: LogPartition, report: ReportFinding): void {
+  report({
+    event: 'log.recovery.unknown_key',
+    level: 'error',
+    text: `the journal holds messages of partition key ${key}, which no descriptor names: they are kept in topic ${streamId}/${topicId}`,
+    fields: { partition_key: key, stream_id: streamId, topic_id: topicId },
+  })
 }

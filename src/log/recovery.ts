@@ -3,7 +3,7 @@
  * jumps where offsets may have been seen that are gone, and what must be written again before anything is shown.
  */
 
-import type { ProducerTag } from './api.ts'
+import type { Durability, ProducerTag } from './api.ts'
 import { BATCH_FLAG, BATCH_HEADER_SIZE, BATCH_KIND, decodeExternal, EXTERNAL_BODY_SIZE } from './core/batch-header.ts'
 import { createArea } from './core/byte-area.ts'
 import type { Checksum } from './core/checksum.ts'
@@ -42,6 +42,8 @@ export interface RecoveryOptions {
   readonly rules: RecoveryRules
   /** A batch carries a producer's tag. @returns it. */
   readonly tagged: (batch: FoundBatch, isProven: boolean) => ProducerTag | undefined
+  /** A batch of a partition that no descriptor names. @returns the partition it gets; undefined when it was deleted. */
+  readonly lost: (key: number, durability: Durability) => LogPartition | undefined
   /** Who is to be told when a batch of no partition, a producer's sequence, is written again. */
   readonly sequenceOwner: (tag: ProducerTag | undefined) => BatchOwner
 }
@@ -53,7 +55,7 @@ export interface Recovered {
   readonly again: readonly GroupBuilder[]
   readonly highestRun: number
   readonly damage: DamageTally
-  /** Batches of keys that no descriptor names. */
+  /** Batches of keys that were deleted. */
   readonly unknownKeys: ReadonlyMap<number, number>
   readonly damagedPaths: readonly string[]
   readonly repeatedPaths: readonly string[]
@@ -95,7 +97,8 @@ export function recoverPartitions(options: RecoveryOptions): Recovered {
       if (!isProven) again.add(batch, options.sequenceOwner(tag))
       return
     }
-    const partition = options.partitions.get(header.key)
+    const durability = (header.flags & BATCH_FLAG.isBuffered) !== 0 ? 'buffered' : 'durable'
+    const partition = options.partitions.get(header.key) ?? options.lost(header.key, durability)
     if (partition === undefined) {
       unknownKeys.set(header.key, (unknownKeys.get(header.key) ?? 0) + 1)
       return

@@ -23,6 +23,7 @@ export class FakeCatalog implements DescriptorStore {
   readonly #specs = new Map<number, PartitionSpec>()
   readonly #process: () => Process
   readonly #random: SeededRandom
+  readonly #lost = new Map<number, PartitionSpec>()
   readonly #pending: { key: number; floorOffset: bigint }[] = []
   nextKey = 1
 
@@ -54,6 +55,27 @@ export class FakeCatalog implements DescriptorStore {
 
   remove(key: number): void {
     this.#specs.delete(key)
+  }
+
+  /** The newest descriptor, its copy and the key floor are gone, as after an old backup came back. */
+  loseNewest(): void {
+    const spec = this.#specs.get(this.nextKey - 1)
+    if (spec === undefined) return
+    this.#specs.delete(spec.key)
+    this.nextKey--
+    this.#lost.set(spec.key, spec)
+  }
+
+  /** The same folder again: an older one with segments would have been found by the catalog. */
+  adopt(key: number): PartitionSpec {
+    const spec = this.#lost.get(key)
+    if (spec === undefined) throw new Error(`J12: key ${key} was never lost`)
+    this.#specs.set(key, spec)
+    return spec
+  }
+
+  async keepAdopted(): Promise<void> {
+    this.nextKey = Math.max(this.nextKey, ...[...this.#specs.keys()].map((key) => key + 1))
   }
 
   raiseFloor(key: number, floorOffset: bigint): Promise<void> {

@@ -375,6 +375,7 @@ export class LogWorld {
     } else this.counts.kills++
     this.#process = new Process()
     this.#catalog.crash()
+    if (this.random.chance(0.1)) this.#loseDescriptor(before)
     await this.#open()
     this.#isClosing = false
     const isUnsafe = how === 'cut' || hadFailure
@@ -389,6 +390,15 @@ export class LogWorld {
       () => this.#turn(),
       () => this.#crash('cut'),
     )
+  }
+
+  /** Of a partition whose messages lie in the journal alone, the one its descriptor is found by again. */
+  #loseDescriptor(before: LogEngine): void {
+    const newest = before.partitions.get(this.#catalog.nextKey - 1)
+    if (newest === undefined || newest.spec.floorOffset > 0n || newest.segments.length > 0) return
+    if (newest.durableEnd === 0n || newest.index.count === 0) return
+    this.#note(`lost the descriptor of key ${newest.key}`)
+    this.#catalog.loseNewest()
   }
 
   #appendIfThere(key: number): void {
@@ -509,7 +519,8 @@ export class LogWorld {
     this.#isClosing = true
     this.disk.syncFailureRate = 0
     this.disk.shortWriteRate = 0
-    this.disk.capacity = 100_000_000
+    // Room enough, yet not so much that the reserve is built: megabytes of zeros in each run.
+    this.disk.capacity = this.disk.usedBytes + 6_000_000
     for (let round = 0; round < 400; round++) {
       this.#turn()
       while (this.#process.events.length > 0) {

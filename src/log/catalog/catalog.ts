@@ -8,9 +8,10 @@
 import { assert } from '../../assert.ts'
 import type { Clock } from '../../clock.ts'
 import { EdgeError } from '../../errors.ts'
-import type { Catalog, Partition, Stream, Topic, TopicOptions } from '../api.ts'
+import type { Catalog, Durability, Partition, Stream, Topic, TopicOptions } from '../api.ts'
 import { NO_ID } from '../metadata/log-tables.ts'
 import type { DescriptorStore, PartitionHost, PartitionSpec } from '../ports.ts'
+import { Adoption } from './adoption.ts'
 import { CatalogSteps, type CatalogStepsParts } from './catalog-steps.ts'
 import { ChangeQueue } from './change-queue.ts'
 import { formatStream, formatTopic, type PartitionDescriptor, type TopicDescriptor } from './descriptor.ts'
@@ -45,6 +46,7 @@ export class StoreCatalog implements Catalog, DescriptorStore {
   readonly #parts: StoreCatalogParts
   readonly #registry: Registry
   readonly #steps: CatalogSteps
+  readonly #adoption: Adoption
   readonly #queue = new ChangeQueue()
   readonly #listeners = new Set<() => void>()
   #host: PartitionHost | null = null
@@ -54,6 +56,7 @@ export class StoreCatalog implements Catalog, DescriptorStore {
     this.#parts = parts
     this.#registry = parts.registry
     this.#steps = new CatalogSteps(parts)
+    this.#adoption = new Adoption(parts, this.#steps)
     for (const topic of parts.registry.topics()) this.#partitionCount += topic.partitionDescriptors.length
   }
 
@@ -95,6 +98,18 @@ export class StoreCatalog implements Catalog, DescriptorStore {
     return [...this.#registry.topics()].flatMap((topic) =>
       topic.partitionDescriptors.map((descriptor, partitionId) => specOf(topic, descriptor, partitionId)),
     )
+  }
+
+  adopt(key: number, durability: Durability): PartitionSpec {
+    const topic = this.#adoption.adopt(key, durability)
+    this.#partitionCount++
+    const [descriptor] = topic.partitionDescriptors
+    assert(descriptor !== undefined, 'an adopted topic has one partition')
+    return specOf(topic, descriptor, 0)
+  }
+
+  keepAdopted(): Promise<void> {
+    return this.#queue.run(() => this.#adoption.keep())
   }
 
   /**

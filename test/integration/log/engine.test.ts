@@ -218,6 +218,31 @@ test('zero-filled journal files cost only what was not in segments, and no numbe
   await second.close()
 })
 
+test('messages whose names are all lost are kept under a name made up, for good', async (context) => {
+  const path = folder(context)
+  const log = await open(path)
+  const partition = await createPartition(log, 'buffered')
+  await append(log, partition, batchesOf(0, 20))
+  await log.close()
+  for (const name of fs.readdirSync(path)) {
+    if (name !== 'journal') fs.rmSync(join(path, name), { recursive: true, force: true })
+  }
+  for (let round = 0; round < 2; round++) {
+    const again = await open(path)
+    const found = partitionOf(again.catalog.topic(0, `recovered-${partition.key}`)?.partitions)
+    assert.equal(found.key, partition.key)
+    assert.deepEqual(await readAll(found), range(0, 20))
+    assert.equal(again.findings().filter(({ event }) => event === 'log.recovery.unknown_key').length, 1 - round)
+    const other = await again.catalog.createTopic(0, {
+      name: `other-${round}`,
+      partitionCount: 1,
+      options: topicOptions('durable'),
+    })
+    assert.notEqual(partitionOf(other.partitions).key, partition.key)
+    await again.close()
+  }
+})
+
 test('a journal of a newer format is refused before anything is touched', async (context) => {
   const path = folder(context)
   const log = await open(path)
