@@ -12,7 +12,7 @@ import { createInterface } from 'node:readline'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { systemClock } from '../../src/clock.ts'
-import { LOG_SETTINGS, type Log, openLog, type Partition } from '../../src/log/index.ts'
+import { ENCRYPTION_SETTINGS, LOG_SETTINGS, type Log, openLog, type Partition } from '../../src/log/index.ts'
 import { silentLogger } from '../../src/logger.ts'
 import { defaultsOf } from '../../src/setting.ts'
 import { idsOf, recordsOf } from '../support/records.ts'
@@ -29,11 +29,17 @@ function folder(context: TestContext): string {
   return join(path, 'data')
 }
 
-const open = (path: string): Promise<Log> => openLog({ path, clock: systemClock, logger: silentLogger, settings })
+const KEY = Buffer.alloc(32, 7).toString('base64')
+
+/** @param key of a sealed store. */
+const open = (path: string, key = ''): Promise<Log> => {
+  const encryption = { ...defaultsOf(ENCRYPTION_SETTINGS), enabled: key !== '', key }
+  return openLog({ path, clock: systemClock, logger: silentLogger, settings, encryption })
+}
 
 /** Lets a writer run until it has told `count` acks, kills it, and adds what it told. */
-async function writeAndKill(path: string, count: number, acked: Acked): Promise<void> {
-  const writer = spawn(process.execPath, [WRITER, path, String(acked.size * 2)], {
+async function writeAndKill(path: string, count: number, acked: Acked, key = ''): Promise<void> {
+  const writer = spawn(process.execPath, [WRITER, path, String(acked.size * 2), key], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const ended = new Promise<void>((resolve) => writer.once('close', () => resolve()))
@@ -63,8 +69,8 @@ async function readAll(partition: Partition, topic: string): Promise<Acked> {
   return found
 }
 
-async function checkAll(path: string, acked: Acked): Promise<void> {
-  await using log = await open(path)
+async function checkAll(path: string, acked: Acked, key = ''): Promise<void> {
+  await using log = await open(path, key)
   const found: Acked = new Map()
   for (const topic of ['durable', 'buffered']) {
     for (const partition of log.catalog.topic(0, topic)?.partitions ?? []) {
@@ -94,12 +100,28 @@ test('kills without a clean stop between them lose nothing either', async (conte
   await checkAll(path, acked)
 })
 
-test('a torn tail is cut, and all before it still reads', async (context) => {
+test('the same on a sealed store: everything acked before a SIGKILL is there after it', async (context) => {
   const path = folder(context)
   const acked: Acked = new Map()
-  await writeAndKill(path, 30, acked)
+  for (const count of [1, 40, 1500, 25]) {
+    await writeAndKill(path, count, acked, KEY)
+    await checkAll(path, acked, KEY)
+  }
+  for (const count of [30, 1, 200]) await writeAndKill(path, count, acked, KEY)
+  await checkAll(path, acked, KEY)
+})
+
+for (const key of ['', KEY]) {
+  const kind = key === '' ? 'plain' : 'sealed'
+  test(`a torn tail of a ${kind} store is cut, and all before it still reads`, (context) => checkTornTail(context, key))
+}
+
+async function checkTornTail(context: TestContext, key: string): Promise<void> {
+  const path = folder(context)
+  const acked: Acked = new Map()
+  await writeAndKill(path, 30, acked, key)
   tearNewestGroup(path)
-  await using log = await open(path)
+  await using log = await open(path, key)
   const [partition] = log.catalog.topic(0, 'durable')?.partitions ?? []
   assert.ok(partition)
   const found = await readAll(partition, 'durable')
@@ -113,7 +135,11 @@ test('a torn tail is cut, and all before it still reads', async (context) => {
   )
   assert.equal(baseOffset, BigInt(found.size))
   await settled.promise
-})
+  assert.deepEqual(
+    log.findings().filter((finding) => finding.level === 'error'),
+    [],
+  )
+}
 
 /** Flips a byte in the body of the last group of the file that was written last. */
 function tearNewestGroup(path: string): void {

@@ -1,13 +1,13 @@
 /**
  * A process that appends numbers to a log until it is killed, and tells each ack on stdout before it goes on:
  *
- *   node log-writer.ts <data folder> <first number>
+ *   node log-writer.ts <data folder> <first number> [<key of 32 bytes in base64>]
  *
  * Prints `<topic> <offset> <number>` per ack, each by one synchronous write, so that nothing said is lost with the process.
  */
 import { writeSync } from 'node:fs'
 import { systemClock } from '../../src/clock.ts'
-import { type Durability, LOG_SETTINGS, openLog, type Partition } from '../../src/log/index.ts'
+import { type Durability, ENCRYPTION_SETTINGS, LOG_SETTINGS, openLog, type Partition } from '../../src/log/index.ts'
 import { silentLogger } from '../../src/logger.ts'
 import { defaultsOf } from '../../src/setting.ts'
 import { recordsOf } from './records.ts'
@@ -19,7 +19,9 @@ const STDOUT = 1
 const path = process.argv[2] ?? ''
 let next = Number(process.argv[3] ?? 0)
 const settings = { ...defaultsOf(LOG_SETTINGS), journal_file_size: 256 * 1024, segment_size: 64 * 1024 }
-const log = await openLog({ path, clock: systemClock, logger: silentLogger, settings })
+const key = process.argv[4] ?? ''
+const encryption = { ...defaultsOf(ENCRYPTION_SETTINGS), enabled: key !== '', key }
+const log = await openLog({ path, clock: systemClock, logger: silentLogger, settings, encryption })
 const stream = log.catalog.stream('s') ?? (await log.catalog.createStream('s'))
 for (const name of ['durable', 'buffered'] as const) {
   const known = log.catalog.topic(stream.id, name)
