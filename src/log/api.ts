@@ -71,7 +71,7 @@ export interface LogStats {
   readonly journalFileCount: number
   readonly journalUsedBytes: number
   readonly segmentCount: number
-  /** Physical bytes of segments, journal, SQLite and reserve. */
+  /** Bytes of segments, journal and reserves, and of SQLite, quarantine and trash as they were some seconds ago. */
   readonly diskUsedBytes: number
   readonly diskBudgetBytes: number
   readonly diskFreeBytes: number

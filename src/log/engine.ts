@@ -48,6 +48,7 @@ import { recoverPartitions } from './recovery.ts'
 import { clearLeftovers, reportAdopted, reportUnknownKeys, reportUnopened } from './recovery-report.ts'
 import { SegmentRemoval } from './segment-removal.ts'
 import { activeView, sealedViews } from './segment-views.ts'
+import { SideFiles } from './side-files.ts'
 
 /** How long an open waits for unproven groups to be written again; then it goes on, with appends refused. */
 const AGAIN_WAIT_MS = 10_000
@@ -78,6 +79,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   readonly #large: LargeBatches
   readonly #appends: AppendPath
   readonly #removal: SegmentRemoval
+  readonly #sideFiles: SideFiles
   /** Files found at open that nothing can be made of, to be set aside. */
   readonly damagedPaths: readonly string[]
   readonly #options: EngineOptions
@@ -92,6 +94,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   constructor(options: EngineOptions, found: FoundJournal) {
     const { fileSystem, settings, clock, scheduler, storeIdBytes, keys = noKeys, rules = {} } = options
     this.#options = options
+    this.#sideFiles = new SideFiles(fileSystem, clock)
     this.budget = new FlashBudget(options.flashBudgetPerDayBytes, clock.monotonicUs())
     this.producers = new Producers(options.producerStore, settings.max_publishers)
     this.segmentFiles = new SegmentFiles({
@@ -386,7 +389,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       for (const segment of partition.segments) segments += segment.sizeBytes
       for (const segment of partition.externals.values()) segments += segment.sizeBytes
     }
-    return segments + this.files.totalBytes + this.maintenance.reserveBytes
+    return segments + this.files.totalBytes + this.maintenance.reserveBytes + this.#sideFiles.sizeBytes
   }
 
   // ---- PartitionServices --------------------------------------------------------------------------------------------

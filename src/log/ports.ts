@@ -57,7 +57,7 @@ export interface SegmentHost {
   activeSegment(key: number): SealedSegment | null
   /** It grows no more: the next messages go into another. */
   sealActive(key: number): Promise<void>
-  /** Physical bytes of segments, journal and reserves. */
+  /** Bytes of everything: segments, journal, reserves, SQLite, quarantine, trash. */
   diskUsedBytes(): number
 }
 

@@ -117,6 +117,11 @@ export class PowerCutDisk implements FileSystem {
     return { freeBytes: 1e9, totalBytes: 1e9 }
   }
 
+  sizeOf(path: string): number {
+    const found = this.#tree.get(path)
+    return found instanceof MemoryFile ? found.bytes.length : 0
+  }
+
   lock() {
     return { release() {} }
   }

@@ -132,6 +132,10 @@ export class SimDisk {
           })
         }),
       space: (): DiskSpace => ({ freeBytes: this.capacity - this.usedBytes, totalBytes: this.capacity }),
+      sizeOf: (path) => {
+        const inode = this.#names.get(path)
+        return inode === undefined || inode === 'folder' ? 0 : inode.cache.length
+      },
       lock: (): FileLock => {
         if (this.#isLocked) throw new EdgeError('EDGE_STORE_IN_USE', 'locked')
         this.#isLocked = true

@@ -18,6 +18,7 @@ export function createReadOnlyFileSystem(root: string): FileSystem {
     removeDirectory: refused,
     syncDirectory: async (path) => refused(path),
     space: () => ({ freeBytes: 0, totalBytes: 0 }),
+    sizeOf: (path) => fs.statSync(at(path), { throwIfNoEntry: false })?.size ?? 0,
     lock: refused,
   }
 }

@@ -20,6 +20,8 @@ export interface FileSystem {
   /** Makes names given or taken in this folder durable. */
   syncDirectory(path: string): Promise<void>
   space(): DiskSpace
+  /** Bytes of a file, found without opening it: closing a file of SQLite's would give its locks away. 0 without one. */
+  sizeOf(path: string): number
   /** Takes the data folder for this process until `release`. @throws EDGE_STORE_IN_USE. */
   lock(path: string): FileLock
 }

@@ -18,6 +18,7 @@ export function createNodeFileSystem(root: string): FileSystem {
     removeDirectory: (path) => removeDirectory(at(path)),
     syncDirectory: (path) => syncDirectory(at(path)),
     space: () => checked(root, () => spaceOf(root)),
+    sizeOf: (path) => checked(at(path), () => fs.statSync(at(path), { throwIfNoEntry: false })?.size ?? 0),
     lock: (path) => takeLock(at(path)),
   }
 }

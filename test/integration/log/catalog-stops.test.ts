@@ -62,6 +62,7 @@ function stopping(inner: FileSystem, left: { calls: number }): FileSystem {
       step()
     },
     space: () => inner.space(),
+    sizeOf: (path) => inner.sizeOf(path),
     lock: (path) => inner.lock(path),
   }
 }

@@ -1,7 +1,7 @@
 /** Retention with the real engine: journal, repacking, segments, descriptors and SQLite on real files. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, test } from 'node:test'
@@ -111,4 +111,16 @@ test('what a consumer has not read stays, and goes when it has', async () => {
   log.metadata.setOffset(partition.key, 'consumer', 1, 199n)
   await append(partition, 40)
   await until('read segments are dropped', () => partition.logStartOffset > 0n)
+})
+
+test('the disk used counts SQLite and what was set aside, not only messages', async () => {
+  await open()
+  await createTopic({})
+  const before = log.stats().diskUsedBytes
+  writeFileSync(join(folder, 'quarantine', 'x'), new Uint8Array(KIB * KIB))
+  await until('it is measured again', () => log.stats().diskUsedBytes >= before + KIB * KIB)
+  const { size } = statSync(join(folder, 'metadata.sqlite-wal'))
+  assert.ok(size > 0)
+  const journalBytes = readdirSync(join(folder, 'journal')).length * 256 * KIB
+  assert.ok(log.stats().diskUsedBytes >= journalBytes + KIB * KIB + size)
 })

@@ -1,0 +1,50 @@
+/** Bytes of what lies beside journal and segments: SQLite, what was set aside, and what waits for its removal. */
+import type { Clock } from '../clock.ts'
+import { EdgeError } from '../errors.ts'
+import { METADATA_FILE, TRASH } from './catalog/layout.ts'
+import type { FileSystem } from './io/file-system.ts'
+import { QUARANTINE } from './quarantine.ts'
+
+/** Not measured more often: it lists folders, and is asked for by every look at the statistics. */
+const MEASURED_FOR_US = 1_000_000
+const SQLITE_ENDINGS = ['', '-wal', '-shm']
+
+export class SideFiles {
+  readonly #fileSystem: FileSystem
+  readonly #clock: Clock
+  #measuredAtUs: number | undefined
+  #sizeBytes = 0
+
+  constructor(fileSystem: FileSystem, clock: Clock) {
+    this.#fileSystem = fileSystem
+    this.#clock = clock
+  }
+
+  get sizeBytes(): number {
+    const nowUs = this.#clock.monotonicUs()
+    if (this.#measuredAtUs === undefined || nowUs - this.#measuredAtUs >= MEASURED_FOR_US) {
+      this.#measuredAtUs = nowUs
+      this.#measure()
+    }
+    return this.#sizeBytes
+  }
+
+  #measure(): void {
+    try {
+      const database = SQLITE_ENDINGS.map((ending) => this.#fileSystem.sizeOf(METADATA_FILE + ending))
+      this.#sizeBytes = database.reduce((sum, size) => sum + size, this.#below(QUARANTINE) + this.#below(TRASH))
+    } catch (error) {
+      // The last measure stands while the disk does not answer.
+      if (!(error instanceof EdgeError)) throw error
+    }
+  }
+
+  #below(folder: string): number {
+    let sum = 0
+    for (const { name, isDirectory } of this.#fileSystem.list(folder)) {
+      const path = `${folder}/${name}`
+      sum += isDirectory ? this.#below(path) : this.#fileSystem.sizeOf(path)
+    }
+    return sum
+  }
+}
