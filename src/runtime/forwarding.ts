@@ -1,5 +1,6 @@
 /** Ties sync to the log and tells what it does in the words of page, health and metrics. */
 import type { Clock } from '../clock.ts'
+import type { ErrorCode } from '../errors.ts'
 import type { Log, Partition } from '../log/index.ts'
 import {
   type CursorStore,
@@ -8,6 +9,7 @@ import {
   type SourcePartition,
   type Sync,
   type SyncOptions,
+  type SyncReason,
   type UpstreamState,
   upstreamSpecOf,
 } from '../sync/index.ts'
@@ -89,13 +91,29 @@ function statusOf(upstream: UpstreamState, route: string, nowUs: bigint): SyncRo
     upstream: upstream.name,
     address: upstream.url,
     state: stateOf(upstream),
-    cause: upstream.reason?.text ?? blocked?.reason?.text ?? '',
+    cause: causeOf(upstream.reason ?? blocked?.reason ?? null),
     lagMessages: Number(partitions.reduce((sum, { lagCount }) => sum + lagCount, 0n)),
     confirmedMessages: Number(partitions.reduce((sum, { sentCount }) => sum + sentCount, 0n)),
     failureCount: upstream.failureCount,
     nextTryAtUs: waitMs === null ? null : nowUs + BigInt(waitMs) * 1000n,
     lastConfirmedAtUs: agoMs.length === 0 ? null : nowUs - BigInt(Math.min(...agoMs)) * 1000n,
   }
+}
+
+/** What an operator can mend, in front of what the protocol calls it. */
+const CAUSES: Partial<Readonly<Record<ErrorCode, string>>> = {
+  EDGE_CREDENTIALS_INVALID: 'the upstream refuses user or password',
+  EDGE_UNAUTHENTICATED: 'the upstream wants a user',
+  EDGE_TOKEN_INVALID: 'the upstream refuses the token',
+  EDGE_TOKEN_EXPIRED: 'the token has expired at the upstream',
+  EDGE_USER_INACTIVE: 'the user is not active at the upstream',
+  EDGE_FORBIDDEN: 'the user has not the rights for this at the upstream',
+}
+
+function causeOf(reason: SyncReason | null): string {
+  if (reason === null) return ''
+  const known = CAUSES[reason.code]
+  return known === undefined ? reason.text : `${known} (${reason.text})`
 }
 
 function stateOf({ link }: UpstreamState): SyncRouteStatus['state'] {

@@ -105,6 +105,12 @@ test('a route counts its own partitions', () => {
   )
 })
 
+test('a cause that an operator can mend comes in plain words, before the words of the protocol', () => {
+  const reason = { code: 'EDGE_CREDENTIALS_INVALID', text: 'the server answers 42' } as const
+  const [row] = routeStatuses(syncOf({ ...upstream('central', []), reason }), config, systemClock)
+  assert.equal(row?.cause, 'the upstream refuses user or password (the server answers 42)')
+})
+
 test('without sync there are no routes and no lags', () => {
   assert.deepEqual(routeStatuses(null, config, systemClock), [])
   assert.equal(syncLagsOf(null).lagOf('sensors', 'temp', 0), null)
