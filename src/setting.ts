@@ -40,9 +40,11 @@ interface Bounds {
 }
 
 export const boolean = (value: boolean, summary: string): Setting<boolean> => declare('boolean', value, summary)
-export const integer = (bounds: Bounds, summary: string): Setting<number> => declare('integer', bounds.default, summary, bounds)
+export const integer = (bounds: Bounds, summary: string): Setting<number> =>
+  declare('integer', bounds.default, summary, bounds)
 /** Bytes; written as `8 MiB`, `2 MB` or a plain number. */
-export const size = (bounds: Bounds, summary: string): Setting<number> => declare('size', bounds.default, summary, bounds)
+export const size = (bounds: Bounds, summary: string): Setting<number> =>
+  declare('size', bounds.default, summary, bounds)
 /** Milliseconds; written as `200 ms`, `30 s`, `5 m`, `2 h`, `7 d`. */
 export const duration = (bounds: Bounds, summary: string): Setting<number> =>
   declare('duration', bounds.default, summary, bounds)

@@ -24,7 +24,7 @@ import type {
 } from './ports.ts'
 
 export { limitsOf, QUIC_EDGE_DEFAULTS } from './defaults.ts'
-export type { Certificate, CertificateSource } from './io/certificate.ts'
+export { type Certificate, type CertificateSource, loadCertificate } from './io/certificate.ts'
 export * from './ports.ts'
 export { WEBTRANSPORT_SETTINGS } from './settings.ts'
 

@@ -10,6 +10,7 @@ import { readSyncOptions } from '../sync/index.ts'
 import type { Config } from './config/schema.ts'
 import { findExposedListeners } from './exposure.ts'
 import { syncOptionsOf } from './forwarding.ts'
+import { isOwnCertificate } from './listener-certificate.ts'
 
 interface CertificateKeys {
   readonly isWanted: boolean
@@ -30,13 +31,18 @@ export function findConfigProblems(config: Config): readonly string[] {
 }
 
 function certificatesOf(config: Config): readonly CertificateKeys[] {
-  const { tcp, webtransport, 'http.tls': http } = config
+  const { tcp, websocket, webtransport, 'http.tls': http } = config
   const hasOwn = webtransport.certificate_file !== '' || webtransport.private_key_file !== ''
   return [
     {
-      isWanted: tcp.enabled && tcp.tls_enabled,
+      isWanted: tcp.enabled && tcp.tls_enabled && !isOwnCertificate(tcp),
       certificate: { key: 'tcp.tls_cert_file', path: tcp.tls_cert_file },
       privateKey: { key: 'tcp.tls_key_file', path: tcp.tls_key_file },
+    },
+    {
+      isWanted: websocket.enabled && websocket.tls_enabled && !isOwnCertificate(websocket),
+      certificate: { key: 'websocket.tls_cert_file', path: websocket.tls_cert_file },
+      privateKey: { key: 'websocket.tls_key_file', path: websocket.tls_key_file },
     },
     {
       isWanted: config.http.enabled && http.enabled,

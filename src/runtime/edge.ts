@@ -126,8 +126,9 @@ async function compose({ config, clock, logger, root, onRootPassword }: EdgeOpti
   // Together: a listener is closed only when the connections it accepted are gone.
   opened.defer(async () => void (await Promise.all([listeners.close(), server.close()])))
 
-  if (listeners.isEnabled('tcp')) listeners.add('tcp', await startTcp(config, server, logger))
-  if (listeners.isEnabled('websocket')) listeners.add('websocket', await startWebsocket(config, server, logger))
+  const protocol = { config, server, clock, logger, dataPath }
+  if (listeners.isEnabled('tcp')) listeners.add('tcp', await startTcp(protocol))
+  if (listeners.isEnabled('websocket')) listeners.add('websocket', await startWebsocket(protocol))
   let certificateSha256 = () => null as string | null
   if (listeners.isEnabled('webtransport')) {
     const deviceBroker = createEdgeDeviceBroker({ broker, log, clock, isClockTrusted: clockTrust.isTrusted })
@@ -159,6 +160,7 @@ async function compose({ config, clock, logger, root, onRootPassword }: EdgeOpti
     const http = await startHttp({
       broker,
       settings: config,
+      reusePort: config.system.reuse_port,
       store: log.metadata,
       health,
       overview: {

@@ -20,7 +20,12 @@ export function findExposedListeners(config: Config): readonly string[] {
       isSecure: config.tcp.tls_enabled && config.tcp.tls_required,
       address: config.tcp.address,
     },
-    { section: 'websocket', isEnabled: config.websocket.enabled, isSecure: false, address: config.websocket.address },
+    {
+      section: 'websocket',
+      isEnabled: config.websocket.enabled,
+      isSecure: config.websocket.tls_enabled,
+      address: config.websocket.address,
+    },
     {
       section: 'http',
       isEnabled: config.http.enabled,

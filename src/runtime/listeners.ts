@@ -1,12 +1,17 @@
 /** Starts the listeners that the configuration asks for, and keeps what status and health say of each. */
-import { mkdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync } from 'node:fs'
 import type { Clock } from '../clock.ts'
 import { EdgeError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { limitsOf, type PathHandler, type QuicEdge, startQuicEdge } from '../quic-edge/index.ts'
 import type { Config } from './config/schema.ts'
 import { type Address, parseAddress } from './config/value.ts'
+import {
+  type CertificateParts,
+  type ListenerCertificate,
+  openListenerCertificate,
+  ownCertificateFolder,
+} from './listener-certificate.ts'
 import type { ListenerReport } from './observe/index.ts'
 import { type Listener, listenTcp, listenWebsocket, type ProtocolServer } from './server/index.ts'
 
@@ -79,23 +84,53 @@ export function formatAddress({ host, port }: Address): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }
 
-export async function startTcp(config: Config, server: ProtocolServer, logger: Logger): Promise<Listener> {
-  const { tcp } = config
-  const tls = tcp.tls_enabled
-    ? {
-        certificatePem: readPem('tcp.tls_cert_file', tcp.tls_cert_file),
-        privateKeyPem: readPem('tcp.tls_key_file', tcp.tls_key_file),
-        isRequired: tcp.tls_required,
-      }
-    : null
-  const accept = server.acceptByteSession.bind(server)
-  return listenTcp({ ...addressOf(tcp.address), maxConnections: tcp.max_connections, logger, tls, accept })
+export interface ProtocolParts extends CertificateParts {
+  readonly config: Config
+  readonly server: ProtocolServer
 }
 
-export async function startWebsocket(config: Config, server: ProtocolServer, logger: Logger): Promise<Listener> {
-  const { websocket } = config
-  const accept = server.acceptByteSession.bind(server)
-  return listenWebsocket({ ...addressOf(websocket.address), maxConnections: websocket.max_connections, logger, accept })
+export async function startTcp(parts: ProtocolParts): Promise<Bound> {
+  const { tcp, system } = parts.config
+  const certificate = tcp.tls_enabled ? await openListenerCertificate('tcp', tcp, parts) : null
+  const listener = await listenTcp({
+    ...addressOf(tcp.address),
+    reusePort: system.reuse_port,
+    maxConnections: tcp.max_connections,
+    logger: parts.logger,
+    tls: certificate === null ? null : { ...certificate.current, isRequired: tcp.tls_required },
+    accept: parts.server.acceptByteSession.bind(parts.server),
+  })
+  return withCertificate(listener, certificate)
+}
+
+export async function startWebsocket(parts: ProtocolParts): Promise<Bound> {
+  const { websocket, system } = parts.config
+  const certificate = websocket.tls_enabled ? await openListenerCertificate('websocket', websocket, parts) : null
+  const listener = await listenWebsocket({
+    ...addressOf(websocket.address),
+    reusePort: system.reuse_port,
+    maxConnections: websocket.max_connections,
+    logger: parts.logger,
+    ...(certificate === null ? {} : { tls: certificate.current }),
+    accept: parts.server.acceptByteSession.bind(parts.server),
+  })
+  return withCertificate(listener, certificate)
+}
+
+/** The listener follows its certificate until it is closed. */
+function withCertificate(
+  listener: Listener & { replaceCertificate(certificatePem: string, privateKeyPem: string): void },
+  certificate: ListenerCertificate | null,
+): Bound {
+  certificate?.watch(({ certificatePem, privateKeyPem }) => listener.replaceCertificate(certificatePem, privateKeyPem))
+  return {
+    host: listener.host,
+    port: listener.port,
+    close() {
+      certificate?.close()
+      return listener.close()
+    },
+  }
 }
 
 export interface WebTransportParts {
@@ -115,7 +150,7 @@ export async function startWebTransport({
   paths,
 }: WebTransportParts): Promise<QuicEdge> {
   const settings = config.webtransport
-  const directory = join(dataPath, 'certificate')
+  const directory = ownCertificateFolder(dataPath)
   const hasFiles = settings.certificate_file !== ''
   if (!hasFiles) mkdirSync(directory, { recursive: true, mode: 0o700 })
   return startQuicEdge(
@@ -138,13 +173,4 @@ function addressOf(text: string): Address {
   // The schema has checked it.
   if (address === null) throw new EdgeError('EDGE_CONFIG_INVALID', `address ${text}: expected host:port`)
   return address
-}
-
-function readPem(key: string, path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new EdgeError('EDGE_CONFIG_INVALID', `${key}: "${path}" cannot be read: ${reason}`, { cause: error })
-  }
 }

@@ -44,6 +44,21 @@ const RENAMED_VALUES: Readonly<Record<string, Readonly<Record<string, string>>>>
   'logging.level': { trace: 'debug', off: 'error' },
 }
 
+const ADDRESS_VARIABLES = [
+  'IGGY_TCP_ADDRESS',
+  'IGGY_HTTP_ADDRESS',
+  'IGGY_WEBSOCKET_ADDRESS',
+  'IGGY_QUIC_ADDRESS',
+] as const
+/**
+ * Where somebody places Apache's listeners, several servers may run side by side: theirs shares ports with whoever
+ * reserved them, and has no WebTransport on a port of its own.
+ */
+const STAND_IN: Readonly<Record<string, string>> = {
+  EDGE_SYSTEM__REUSE_PORT: 'true',
+  EDGE_WEBTRANSPORT__ENABLED: 'false',
+}
+
 export interface IggyEnvironment {
   /** As variables of our own, `EDGE_TCP__ADDRESS`, with values in our words. */
   readonly variables: Readonly<Record<string, string>>
@@ -59,11 +74,12 @@ export function readIggyEnvironment(environment: Readonly<Record<string, string 
     if (text === undefined || !variable.startsWith('IGGY_') || OTHER_VARIABLES.has(variable)) continue
     const path = RENAMED[variable] ?? paths.get(variable)
     // Plain QUIC stays off whatever a script for Apache's server says: this build has no engine for it.
-    const value = path === undefined || path.startsWith('quic.') ? undefined : ourValue(path, text)
+    const value = path === undefined || path === 'quic.enabled' ? undefined : ourValue(path, text)
     if (path === undefined || value === undefined) ignored.push(variable)
     else variables[ourVariable(path)] = value
   }
-  return { variables, ignored: ignored.sort() }
+  const isStandIn = ADDRESS_VARIABLES.some((variable) => environment[variable] !== undefined)
+  return { variables: isStandIn ? { ...STAND_IN, ...variables } : variables, ignored: ignored.sort() }
 }
 
 export const ourVariable = (path: string): string => `${ENVIRONMENT_PREFIX}${path.replaceAll('.', '__').toUpperCase()}`

@@ -22,6 +22,10 @@ const SYSTEM_SETTINGS = {
     false,
     'Refuse an empty data folder: a disk that was not mounted must not start a new store.',
   ),
+  reuse_port: boolean(
+    false,
+    'Listen with SO_REUSEPORT, for whoever reserved the port before; then a second edge on it is not noticed.',
+  ),
   allow_plaintext: boolean(false, 'Let TCP, WebSocket and HTTP listen beyond this machine without TLS.'),
 } as const
 

@@ -37,6 +37,7 @@ export async function listenHttp(
   settings: HttpSettings,
   onRequest: RequestListener,
   logger: Logger,
+  reusePort = false,
 ): Promise<HttpListener> {
   const { http, 'http.tls': tls } = settings
   const options = {
@@ -54,7 +55,7 @@ export async function listenHttp(
   server.maxHeadersCount = MAX_HEADERS
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuse(error, socket))
   server.on('drop', () => logger.warn('http.connection.refused', { max_connections: http.max_connections }))
-  const { host, port } = await bind(server, http.address)
+  const { host, port } = await bind(server, http.address, reusePort)
   return new Listener(server, host, port, () => certificate?.close(), logger)
 
   function createSecure(watched: WatchedCertificate): TlsServer {
@@ -118,7 +119,11 @@ class Listener implements HttpListener {
   }
 }
 
-function bind(server: Server | TlsServer, address: string): Promise<{ host: string; port: number }> {
+function bind(
+  server: Server | TlsServer,
+  address: string,
+  reusePort: boolean,
+): Promise<{ host: string; port: number }> {
   const parsed = parseAddress(address)
   if (parsed === null) throw new EdgeError('EDGE_CONFIG_INVALID', `http.address: found ${address}, expected host:port`)
   return new Promise((resolve, reject) => {
@@ -127,7 +132,7 @@ function bind(server: Server | TlsServer, address: string): Promise<{ host: stri
       reject(new EdgeError(code, `http.address ${address}: ${cause.message}`, { cause }))
     }
     server.once('error', failed)
-    server.listen(parsed.port, parsed.host, () => {
+    server.listen({ port: parsed.port, host: parsed.host, reusePort }, () => {
       server.off('error', failed)
       const bound = server.address() as AddressInfo
       resolve({ host: bound.address, port: bound.port })

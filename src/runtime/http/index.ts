@@ -37,6 +37,8 @@ export interface HttpOptions {
   readonly metrics: Omit<MetricSources, 'httpRequestCount' | 'httpConnectionCount'>
   readonly clock: Clock
   readonly logger: Logger
+  /** SO_REUSEPORT. Default false. */
+  readonly reusePort?: boolean
 }
 
 export interface HttpServer extends AsyncDisposable {
@@ -73,7 +75,12 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
     logger,
     onAnswered: () => requestCount++,
   })
-  const listener = await listenHttp(settings, (request, response) => void handler.handle(request, response), logger)
+  const listener = await listenHttp(
+    settings,
+    (request, response) => void handler.handle(request, response),
+    logger,
+    options.reusePort,
+  )
   listenerOf.current = listener
   logger.info('http.listening', { host: listener.host, port: listener.port, tls: settings['http.tls'].enabled })
   return {

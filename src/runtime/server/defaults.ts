@@ -44,12 +44,23 @@ export const TCP_SETTINGS = {
   tls_required: boolean(false, 'Refuse connections without TLS.'),
   tls_cert_file: text('', 'PEM file of the certificate chain.'),
   tls_key_file: text('', 'PEM file of the private key.'),
+  tls_self_signed: boolean(
+    false,
+    'Without files: a certificate of our own, kept in the data folder, for clients to pin.',
+  ),
 } as const
 
 export const WEBSOCKET_SETTINGS = {
   enabled: boolean(true, "Serve Iggy's binary protocol over WebSocket."),
   address: address('127.0.0.1:8092', 'Where to listen; port 0 takes a free one.'),
   max_connections: integer({ default: 256, min: 1, max: 65_536 }, 'Connections at a time; one more gets 503.'),
+  tls_enabled: boolean(false, 'Serve over TLS alone (`wss://`).'),
+  tls_cert_file: text('', 'PEM file of the certificate chain.'),
+  tls_key_file: text('', 'PEM file of the private key.'),
+  tls_self_signed: boolean(
+    false,
+    'Without files: a certificate of our own, kept in the data folder, for clients to pin.',
+  ),
 } as const
 
 export type TcpSettings = ValuesOf<typeof TCP_SETTINGS>

@@ -3,7 +3,8 @@ import { ERROR_TABLE, type ErrorCode, type ErrorKind } from '../../errors.ts'
 import { ERROR_MAP } from './error-map.ts'
 
 const KINDS: Readonly<Record<ErrorKind, string>> = {
-  config: 'The operator acts: the process does not start, names all problems at once and exits with 78, or with 75 where it may pass by itself.',
+  config:
+    'The operator acts: the process does not start, names all problems at once and exits with 78, or with 75 where it may pass by itself.',
   protocol: 'The peer sent what no version of the protocol allows: it is answered, and closed when framing is lost.',
   auth: 'The caller has no, or not enough, rights.',
   'not-found': 'The caller named something that is not there.',

@@ -15,6 +15,8 @@ import { readShared } from './shared-read.ts'
 export interface ListenAddress {
   readonly host: string
   readonly port: number
+  /** SO_REUSEPORT: whoever reserved the port keeps it reserved. Default false: a second server on it is noticed. */
+  readonly reusePort?: boolean
 }
 
 export interface TcpListenerOptions extends ListenAddress {
@@ -71,14 +73,18 @@ export async function listenTcp(options: TcpListenerOptions): Promise<TcpListene
 }
 
 /** @throws {EdgeError} EDGE_ADDRESS_IN_USE, EDGE_IO. */
-export function listen(server: Server, { host, port }: ListenAddress, logger: Logger): Promise<void> {
+export function listen(
+  server: Server,
+  { host, port, reusePort = false }: ListenAddress,
+  logger: Logger,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     const failed = (error: NodeJS.ErrnoException) => {
       const code = error.code === 'EADDRINUSE' ? 'EDGE_ADDRESS_IN_USE' : 'EDGE_IO'
       reject(new EdgeError(code, `listening on ${host}:${port}: ${error.message}`, { cause: error }))
     }
     server.once('error', failed)
-    server.listen({ host, port }, () => {
+    server.listen({ host, port, reusePort }, () => {
       server.off('error', failed)
       // One connection could not be accepted (no file descriptor, no memory): it must not end all others.
       server.on('error', (error) => logger.warn('server.accept.failed', { port, error: error.message }))
