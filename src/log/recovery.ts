@@ -258,12 +258,12 @@ function noteHoles({ partition, state }: PartitionParts, segmentEnd: bigint): vo
 function lowerToProven(options: RecoveryOptions, { partition, state, boot }: PartitionParts, segmentEnd: bigint): void {
   const { unproven } = state
   const { watermark } = partition
-  if (unproven === undefined || unproven.base < segmentEnd) return
+  if (unproven === undefined || state.end <= segmentEnd) return
   watermark.durableEnd = later(state.provenEnd ?? segmentEnd, segmentEnd)
   watermark.visibleEnd = watermark.isBuffered ? watermark.writtenEnd : watermark.durableEnd
   const isOfThisStart = unproven.boot === boot
   if (!watermark.isBuffered || !isOfThisStart || state.provenBoot === boot) return
-  if (!options.rules.isJumpShownUnsynced) watermark.oweFrom(unproven.base)
+  if (!options.rules.isJumpShownUnsynced) watermark.oweFrom(later(unproven.base, segmentEnd))
 }
 
 /** Goes on above every offset that may have been seen and is not there any more. */

@@ -13,6 +13,16 @@ const steps = Number(process.env.LOG_SIM_STEPS ?? 400)
 const from = Number(process.env.LOG_SIM_FROM ?? 1)
 const isRotting = process.env.LOG_SIM_ROT !== 'off'
 
+/**
+ * Seeds that once showed a fault, with the number of steps. They show it again only as long as the simulation draws its
+ * chances in the same order: kept because they are quick, and reach deep.
+ */
+const KNOWN: readonly (readonly [number, number, string])[] = [
+  [136, 400, 'what a kill left unproven counted as synced when a purge had passed the first of it'],
+  [200014, 1000, 'a producer went on beyond numbers that were given up with a large batch'],
+  [200133, 1000, 'the same, in another partition'],
+]
+
 /** Rules without which acked messages are lost, come back or change their number. */
 const BROKEN: readonly (readonly [keyof EngineRules, string])[] = [
   ['isChainIgnored', 'the chain of groups is not followed'],
@@ -48,6 +58,12 @@ for (const [rule, meaning] of BROKEN) {
   test(`the simulation notices when ${meaning}`, async () => {
     for (let seed = 1; seed <= BROKEN_SEEDS; seed++) if ((await failureOf(seed, { [rule]: true })) !== undefined) return
     assert.fail(`${rule} was not noticed with ${BROKEN_SEEDS} seeds of ${steps} steps`)
+  })
+}
+
+for (const [seed, length, fault] of KNOWN) {
+  test(`seed ${seed} stays clean: ${fault}`, async () => {
+    await new LogWorld(seed).run(length)
   })
 }
 

@@ -77,6 +77,7 @@ export class LogWorld {
   #wallStepUs = 10_000_000
   #bootId = 1
   #isClosing = false
+  #stallRate = 0
   #nextId = 1
   #hints = new Map<number, PartitionHint>()
   /** What comes next, before chance has its say again. */
@@ -375,7 +376,8 @@ export class LogWorld {
     } else this.counts.kills++
     this.#process = new Process()
     this.#catalog.crash()
-    if (this.random.chance(0.1)) this.#loseDescriptor(before)
+    // What lies in the cache is still there after a kill, if no sync has failed.
+    if (how === 'kill' && !hadFailure && this.random.chance(0.15)) this.#loseDescriptor(before)
     await this.#open()
     this.#isClosing = false
     const isUnsafe = how === 'cut' || hadFailure
@@ -383,8 +385,9 @@ export class LogWorld {
       await this.#checkOpened(before.partitions.get(key), known, key, isUnsafe)
     }
     this.#producers.checkOpened(this.#live.producers, isUnsafe)
-    // What came first after an open is what rules about sessions are for: now and then the power goes again at once.
-    if (!this.random.chance(0.1)) return
+    // What comes first after an open is what rules about sessions are for: now and then the power goes again at once, most
+    // of all when the open did not wait any longer for a disk that takes its time.
+    if (!this.random.chance(this.#live.journal.hasUnsynced ? 0.6 : 0.1)) return
     for (const key of [...this.#known.keys()]) this.#plan.push(() => this.#appendIfThere(key))
     this.#plan.push(
       () => this.#turn(),
@@ -396,7 +399,7 @@ export class LogWorld {
   #loseDescriptor(before: LogEngine): void {
     const newest = before.partitions.get(this.#catalog.nextKey - 1)
     if (newest === undefined || newest.spec.floorOffset > 0n || newest.segments.length > 0) return
-    if (newest.durableEnd === 0n || newest.index.count === 0) return
+    if (newest.index.count === 0) return
     this.#note(`lost the descriptor of key ${newest.key}`)
     this.#catalog.loseNewest()
   }
@@ -444,6 +447,7 @@ export class LogWorld {
   }
 
   async #openOnce(): Promise<void> {
+    this.#stallRate = this.random.chance(0.15) ? 0.6 : 0.02
     const mounted = this.disk.mount({ later: (kind, task) => this.#process.later(kind, task) })
     this.#kill = mounted.kill
     const process = this.#process
@@ -504,7 +508,7 @@ export class LogWorld {
       await drained()
       if (outcome !== undefined) break
       // Now and then the disk takes so long that timers run out.
-      const isStalled = this.#process.timers.length > 0 && this.random.chance(0.02)
+      const isStalled = this.#process.timers.length > 0 && this.random.chance(this.#stallRate)
       if (this.#process.events.length > 0 && !isStalled) this.#event()
       else if (this.#process.turns.length > 0) this.#turn()
       else this.#timer()
