@@ -1,0 +1,95 @@
+/**
+ * The certificate of a listener: the operator's files, or one of our own. Looked at again every half minute, so that a renewed
+ * one works without a restart and without dropping a connection; one that cannot be used leaves the old one in place.
+ */
+import { join } from 'node:path'
+import type { Clock } from '../clock.ts'
+import { EdgeError, toEdgeError } from '../errors.ts'
+import type { Logger } from '../logger.ts'
+import { type Certificate, type CertificateSource, loadCertificate } from '../quic-edge/index.ts'
+
+const CHECK_MS = 30_000
+
+export interface TlsSettings {
+  readonly tls_self_signed: boolean
+  readonly tls_cert_file: string
+  readonly tls_key_file: string
+}
+
+export interface CertificateParts {
+  readonly clock: Clock
+  readonly logger: Logger
+  /** Where a certificate of our own is kept. */
+  readonly dataPath: string
+  readonly checkMs?: number
+}
+
+export interface ListenerCertificate {
+  readonly current: Certificate
+  /** From now on, tells of each new one. */
+  watch(replace: (certificate: Certificate) => void): void
+  /** Idempotent. */
+  close(): void
+}
+
+/** One for WebTransport and all others, so that a client pins one. */
+export const ownCertificateFolder = (dataPath: string): string => join(dataPath, 'certificate')
+
+/** Whether a certificate of our own is meant: files win over it, as in Iggy. */
+export const isOwnCertificate = (settings: TlsSettings): boolean =>
+  settings.tls_self_signed && settings.tls_cert_file === '' && settings.tls_key_file === ''
+
+/**
+ * @param section of the settings, for messages.
+ * @throws {EdgeError} EDGE_CONFIG_INVALID when the files cannot be used, EDGE_IO when our own cannot be kept.
+ */
+export async function openListenerCertificate(
+  section: string,
+  settings: TlsSettings,
+  { clock, logger, dataPath, checkMs = CHECK_MS }: CertificateParts,
+): Promise<ListenerCertificate> {
+  const source: CertificateSource = isOwnCertificate(settings)
+    ? { type: 'self-signed', directory: ownCertificateFolder(dataPath) }
+    : { type: 'files', certificateFile: settings.tls_cert_file, privateKeyFile: settings.tls_key_file }
+  let current = await load(section, source, clock)
+  let timer: NodeJS.Timeout | null = null
+  let isTold = false
+
+  async function check(replace: (certificate: Certificate) => void): Promise<void> {
+    try {
+      const found = await load(section, source, clock)
+      isTold = false
+      if (timer === null || found.sha256 === current.sha256) return
+      replace(found)
+      current = found
+      logger.info('server.certificate.replaced', { listener: section, certificate_sha256: found.sha256 })
+    } catch (error) {
+      // Once, not every half minute: it stays so until somebody acts.
+      if (!isTold) logger.warn('server.certificate.unusable', { listener: section, error: toEdgeError(error).message })
+      isTold = true
+    }
+  }
+
+  return {
+    get current() {
+      return current
+    },
+    watch(replace) {
+      timer ??= setInterval(() => void check(replace), checkMs)
+      timer.unref()
+    },
+    close() {
+      if (timer !== null) clearInterval(timer)
+      timer = null
+    },
+  }
+}
+
+async function load(section: string, source: CertificateSource, clock: Clock): Promise<Certificate> {
+  try {
+    return await loadCertificate(source, clock)
+  } catch (error) {
+    const { code, message } = toEdgeError(error)
+    throw new EdgeError(code, `${section}.tls_cert_file: ${message}`, { cause: error })
+  }
+}
