@@ -13,6 +13,8 @@ describe("the environment of Apache's server", () => {
       IGGY_HEARTBEAT_INTERVAL: '1m 30s',
       IGGY_SYSTEM_LOGGING_LEVEL: 'trace',
       IGGY_TCP_TLS_CERT_FILE: '/etc/cert.pem',
+      IGGY_SYSTEM_ENCRYPTION_ENABLED: 'true',
+      IGGY_SYSTEM_ENCRYPTION_KEY: 'c2VjcmV0',
     })
     assert.deepEqual(ignored, [])
     const config = loadConfig({ file: null, environment: variables })
@@ -23,6 +25,7 @@ describe("the environment of Apache's server", () => {
     assert.equal(config.heartbeat.interval, 90_000)
     assert.equal(config.logging.level, 'debug')
     assert.equal(config.tcp.tls_cert_file, '/etc/cert.pem')
+    assert.deepEqual([config['log.encryption'].enabled, config['log.encryption'].key], [true, 'c2VjcmV0'])
   })
 
   it('names what has no effect, and what does not fit, and starts all the same', () => {
@@ -39,6 +42,18 @@ describe("the environment of Apache's server", () => {
       'IGGY_SYSTEM_MEMORY_POOL_SIZE',
       'IGGY_TCP_ADRESS',
     ])
+  })
+
+  it('stands in for a server whose listeners somebody placed: ports are shared, and none is opened that nobody named', () => {
+    const { variables, ignored } = readIggyEnvironment({
+      IGGY_TCP_ADDRESS: '127.0.0.1:18090',
+      IGGY_QUIC_ADDRESS: '127.0.0.1:18080',
+    })
+    assert.equal(variables.EDGE_SYSTEM__REUSE_PORT, 'true')
+    assert.equal(variables.EDGE_WEBTRANSPORT__ENABLED, 'false')
+    assert.equal(variables.EDGE_QUIC__ADDRESS, '127.0.0.1:18080')
+    assert.deepEqual(ignored, [])
+    assert.equal(readIggyEnvironment({ IGGY_SYSTEM_PATH: 'data' }).variables.EDGE_SYSTEM__REUSE_PORT, undefined)
   })
 
   it('leaves variables of clients, of the root user and of others alone', () => {
