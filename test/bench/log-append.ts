@@ -1,18 +1,26 @@
 /**
- * What an append costs inside the engine, without sockets: `node test/bench/log-append.ts [seconds per case]`. Reports
- * with the machine; asserts nothing, and no test runs it.
+ * What an append costs inside the engine, without sockets: `node test/bench/log-append.ts [seconds per case] [sealed]`.
+ * Reports with the machine; asserts nothing, and no test runs it.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '../../src/clock.ts'
-import { LOG_SETTINGS, type Log, openLog, type Partition, type Receipt } from '../../src/log/index.ts'
+import {
+  ENCRYPTION_SETTINGS,
+  LOG_SETTINGS,
+  type Log,
+  openLog,
+  type Partition,
+  type Receipt,
+} from '../../src/log/index.ts'
 import { silentLogger } from '../../src/logger.ts'
 import { defaultsOf } from '../../src/setting.ts'
 import { recordsOf } from '../support/records.ts'
 import { topicOptions } from '../support/topic-options.ts'
 
 const seconds = Number(process.argv[2] ?? 2)
+const isSealed = process.argv[3] === 'sealed'
 const PAYLOAD_SIZE = 200
 
 interface Case {
@@ -78,8 +86,16 @@ async function measure(log: Log, each: Case, number: number): Promise<void> {
 const folder = mkdtempSync(join(tmpdir(), 'log-append-'))
 try {
   const settings = defaultsOf(LOG_SETTINGS)
-  const log = await openLog({ path: join(folder, 'data'), clock: systemClock, logger: silentLogger, settings })
-  console.log(`${cpus()[0]?.model}, ${cpus().length} cores, Node ${process.version}, ${PAYLOAD_SIZE}-byte payloads`)
+  const encryption = {
+    ...defaultsOf(ENCRYPTION_SETTINGS),
+    enabled: isSealed,
+    key: Buffer.alloc(32, 1).toString('base64'),
+  }
+  const path = join(folder, 'data')
+  const log = await openLog({ path, clock: systemClock, logger: silentLogger, settings, encryption })
+  console.log(
+    `${isSealed ? 'sealed' : 'plain'}, ${cpus()[0]?.model}, ${cpus().length} cores, Node ${process.version}, ${PAYLOAD_SIZE}-byte payloads`,
+  )
   for (const [index, each] of CASES.entries()) await measure(log, each, index)
   const { heapUsed, arrayBuffers, rss } = process.memoryUsage()
   console.log(`heap ${heapUsed >> 20} MiB, buffers ${arrayBuffers >> 20} MiB, RSS ${rss >> 20} MiB`)
