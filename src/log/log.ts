@@ -1,8 +1,8 @@
 /** The log as one object: the engine (journal, segments, recovery), the catalog (names, descriptors, SQLite) and retention. */
 import { randomBytes } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { EdgeError } from '../errors.ts'
+import { EdgeError, toEdgeError } from '../errors.ts'
 import { defaultsOf } from '../setting.ts'
 import type { Catalog, DropReport, Log, LogFinding, LogStats, MetadataStore, Partition, ProducerTable } from './api.ts'
 import { METADATA_FILE } from './catalog/layout.ts'
@@ -30,7 +30,7 @@ const AUTO_FLASH_BUDGET_BYTES = 8 * 1024 ** 3
 export async function openLogStore(options: OpenLogOptions): Promise<Log> {
   const keys = readStoreKeys(options.encryption)
   const fileSystem = options.fileSystem ?? openFolder(options.path, options.expectExisting === true)
-  const lock = fileSystem.lock(LOCK_FILE)
+  const lock = lockFolder(fileSystem, options.path)
   const findings = new Findings(options.clock, options.logger)
   let names: Names | undefined
   try {
@@ -117,17 +117,33 @@ async function openOnNames(options: OpenLogOptions, parts: Parts, keys: StoreKey
   return new OpenedLog({ ...parts, engine, retention })
 }
 
+/** Messages and password hashes are nobody's but the service's and its group's. */
+const FOLDER_MODE = 0o750
+
 /** Makes the data folder. A missing parent is a disk that is not mounted, not a folder to be made. */
 function openFolder(path: string, expectExisting: boolean): FileSystem {
-  if (!expectExisting) {
-    try {
-      mkdirSync(dirname(path), { recursive: true })
-      mkdirSync(path, { recursive: true })
-    } catch (cause) {
-      throw new EdgeError('EDGE_STORE_MISSING', `data folder ${path} cannot be made: ${String(cause)}`, { cause })
-    }
+  if (expectExisting && !existsSync(path)) {
+    const text = `data folder ${path} is not there though a store is expected in it`
+    throw new EdgeError('EDGE_STORE_MISSING', text)
+  }
+  try {
+    mkdirSync(dirname(path), { recursive: true })
+    mkdirSync(path, { recursive: true, mode: FOLDER_MODE })
+  } catch (cause) {
+    throw new EdgeError('EDGE_STORE_MISSING', `data folder ${path} cannot be made: ${String(cause)}`, { cause })
   }
   return createNodeFileSystem(path)
+}
+
+/** The first write into the folder: one that takes none is named as a whole. */
+function lockFolder(fileSystem: FileSystem, path: string): FileLock {
+  try {
+    return fileSystem.lock(LOCK_FILE)
+  } catch (cause) {
+    const { code, message } = toEdgeError(cause)
+    if (code !== 'EDGE_IO') throw cause
+    throw new EdgeError(code, `data folder ${path} cannot be written: ${message}`, { cause })
+  }
 }
 
 function flashBudget({ settings, path }: OpenLogOptions): number {

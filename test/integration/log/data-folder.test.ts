@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { systemClock } from '../../../src/clock.ts'
+import { LOG_SETTINGS, type Log, openLog, RETENTION_SETTINGS } from '../../../src/log/index.ts'
+import { silentLogger } from '../../../src/logger.ts'
+import { defaultsOf } from '../../../src/setting.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'edge-data-folder-'))
+after(() => rmSync(folder, { recursive: true }))
+
+function open(path: string, expectExisting = false): Promise<Log> {
+  const settings = { ...defaultsOf(LOG_SETTINGS), journal_file_size: 256 * 1024, journal_files: 3 }
+  const retention = defaultsOf(RETENTION_SETTINGS)
+  return openLog({ path, clock: systemClock, logger: silentLogger, settings, retention, expectExisting })
+}
+
+test('a new data folder is closed to other users of the machine', async () => {
+  const path = join(folder, 'new')
+  await using _log = await open(path)
+  assert.equal(statSync(path).mode & 0o007, 0)
+})
+
+test('a store that is expected is not made anew: neither in a folder that is missing nor in an empty mount point', async () => {
+  const missing = join(folder, 'missing')
+  await assert.rejects(open(missing, true), { code: 'EDGE_STORE_MISSING', message: /is not there though/ })
+  assert.equal(existsSync(missing), false)
+  const empty = join(folder, 'empty')
+  mkdirSync(empty)
+  await assert.rejects(open(empty, true), { code: 'EDGE_STORE_MISSING', message: /is its disk mounted\?/ })
+})
+
+test('a file in the place of the folder is named', async () => {
+  const path = join(folder, 'file')
+  writeFileSync(path, '')
+  await assert.rejects(open(path), { code: 'EDGE_STORE_MISSING', message: /\/file cannot be made: .*EEXIST/ })
+})
+
+test('a folder that cannot be written is named, whoever asks', async (context) => {
+  // The kernel's own files refuse root too.
+  if (!existsSync('/sys/kernel')) return context.skip('no /sys on this system')
+  await assert.rejects(open('/sys/kernel'), { code: 'EDGE_IO', message: /folder \/sys\/kernel cannot be written: E/ })
+})
