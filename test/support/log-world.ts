@@ -45,6 +45,8 @@ export interface WorldOptions {
   readonly rules?: EngineRules
   /** Bits flip on a disk that is otherwise sound; off to look at crashes alone. */
   readonly isRotting?: boolean
+  /** Part of the syncs that fail, instead of one drawn. */
+  readonly syncFailureRate?: number
   /** Keys of the next open; plain when left out. */
   readonly keys?: () => StoreKeys
 }
@@ -90,6 +92,7 @@ export class LogWorld {
     const isSmall = this.random.chance(0.3)
     this.disk = new SimDisk(this.random, isSmall ? 8 * JOURNAL_FILE_SIZE : 4_000_000)
     if (this.random.chance(0.4)) this.disk.syncFailureRate = 0.04
+    this.disk.syncFailureRate = options.syncFailureRate ?? this.disk.syncFailureRate
     if (this.random.chance(0.2)) this.disk.shortWriteRate = 0.005
     this.#catalog = new FakeCatalog(() => this.#process, this.random)
   }

@@ -24,6 +24,8 @@ export class JournalFiles {
   readonly #options: JournalFilesOptions
   #files: JournalFile[]
   #generation: number
+  /** An old name must be gone for good before anything else is recycled: a crash could bring its groups back. */
+  #isNameDoubtful = false
   /** What a preparing cost: header page and sync. */
   preparedCount = 0
 
@@ -82,6 +84,7 @@ export class JournalFiles {
   /** Prepares all free files; stops at the first that cannot be. @throws EDGE_IO, EDGE_DISK_FULL. */
   async prepareFree(): Promise<void> {
     let failure: EdgeError | undefined
+    if (this.#isNameDoubtful) await this.#syncNames()
     for (const file of byAge(this.#files.filter((each) => each.state === 'free'))) {
       try {
         await this.#prepare(file)
@@ -133,6 +136,11 @@ export class JournalFiles {
     for (const file of this.#files) file.handle.close()
   }
 
+  async #syncNames(): Promise<void> {
+    await this.#options.fileSystem.syncDirectory('journal')
+    this.#isNameDoubtful = false
+  }
+
   async #prepare(file: JournalFile): Promise<void> {
     if (file.hasFailed || file.size !== this.#options.fileSize) return this.#replace(file)
     const { storeIdBytes, randomU64, keyFloor, keys } = this.#options
@@ -147,8 +155,8 @@ export class JournalFiles {
     file.handle.close()
     fileSystem.unlink(journalPath(file.number))
     this.#files = this.#files.filter((each) => each !== file)
-    // The old name must be gone for good, else a crash could bring its groups back behind the new ones.
-    await fileSystem.syncDirectory('journal')
+    this.#isNameDoubtful = true
+    await this.#syncNames()
     await this.add()
     const made = this.#files.at(-1)
     if (made === undefined) throw new EdgeError('EDGE_INTERNAL', 'the journal file just made is missing')
