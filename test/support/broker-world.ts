@@ -1,6 +1,6 @@
 /** A broker on the in-memory log, with a clock that tests move and callers for the roles they need. */
 import type { Clock } from '../../src/clock.ts'
-import { silentLogger } from '../../src/logger.ts'
+import { type Logger, silentLogger } from '../../src/logger.ts'
 import {
   type BrokerSettings,
   type Caller,
@@ -46,6 +46,7 @@ export interface BrokerWorldOptions {
   readonly root?: RootCredentials
   readonly log?: MemoryLog
   readonly clock?: TestClock
+  readonly logger?: Logger
 }
 
 export async function createBrokerWorld(options: BrokerWorldOptions = {}): Promise<BrokerWorld> {
@@ -54,7 +55,7 @@ export async function createBrokerWorld(options: BrokerWorldOptions = {}): Promi
   const broker = await createBroker({
     log,
     clock,
-    logger: silentLogger,
+    logger: options.logger ?? silentLogger,
     settings: brokerSettings(options.settings),
     root: options.root ?? { username: 'iggy', password: 'iggy' },
     identity: {

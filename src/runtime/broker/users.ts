@@ -17,7 +17,7 @@ type Users = Pick<
 >
 
 export function createUsers(context: BrokerContext): Users {
-  const { rights, hasher, clock, serial } = context
+  const { rights, hasher, clock, serial, logger } = context
   const { metadata } = context.log
   return {
     async authenticate(username, password) {
@@ -25,7 +25,11 @@ export function createUsers(context: BrokerContext): Users {
       checkPassword(password)
       const row = find(username)
       const isRight = await hasher.verify(password, row?.passwordHash)
-      if (row === undefined || !isRight) throw wrongCredentials()
+      if (row === undefined || !isRight) {
+        // Whoever tries passwords shows. Not the name that was sent: it may be a password, typed into the wrong field.
+        logger.warn('broker.login.refused', { user_id: row?.id ?? null })
+        throw wrongCredentials()
+      }
       // The hash took its time: the user may be gone or inactive by now.
       const now = metadata.users.get(row.id)
       if (now === undefined || now.passwordHash !== row.passwordHash) throw wrongCredentials()

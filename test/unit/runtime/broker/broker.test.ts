@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { silentLogger } from '../../../../src/logger.ts'
 import type { PollResult } from '../../../../src/runtime/broker/index.ts'
 import { rootCredentialsFrom } from '../../../../src/runtime/broker/index.ts'
 import { ALL_PERMISSIONS } from '../../../../src/runtime/broker/permissions.ts'
@@ -60,6 +61,19 @@ describe('the root user', () => {
     assert.equal(await world.broker.authenticate('iggy', 'iggy'), 0)
     await assert.rejects(world.broker.authenticate('iggy', 'other'), { code: 'EDGE_CREDENTIALS_INVALID' })
     assert.equal(world.broker.generatedRootPassword, null)
+  })
+
+  test('shows in the log when a password is tried, and never what was typed', async () => {
+    const lines: unknown[] = []
+    const logger = { ...silentLogger, warn: (...line: readonly unknown[]) => void lines.push(line) }
+    await using world = await createBrokerWorld({ logger })
+    for (const name of ['iggy', 'hunter2'])
+      await assert.rejects(world.broker.authenticate(name, 'hunter2'), { code: 'EDGE_CREDENTIALS_INVALID' })
+    await world.broker.authenticate('iggy', 'iggy')
+    assert.deepEqual(lines, [
+      ['broker.login.refused', { user_id: 0 }],
+      ['broker.login.refused', { user_id: null }],
+    ])
   })
 
   test('gets a password that is shown once when none is given', async () => {
