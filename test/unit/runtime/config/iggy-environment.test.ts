@@ -13,6 +13,9 @@ describe("the environment of Apache's server", () => {
       IGGY_HEARTBEAT_INTERVAL: '1m 30s',
       IGGY_SYSTEM_LOGGING_LEVEL: 'trace',
       IGGY_TCP_TLS_CERT_FILE: '/etc/cert.pem',
+      IGGY_TCP_TLS_SELF_SIGNED: 'true',
+      IGGY_WEBSOCKET_TLS_ENABLED: 'true',
+      IGGY_WEBSOCKET_TLS_KEY_FILE: '/etc/key.pem',
       IGGY_SYSTEM_ENCRYPTION_ENABLED: 'true',
       IGGY_SYSTEM_ENCRYPTION_KEY: 'c2VjcmV0',
     })
@@ -25,6 +28,9 @@ describe("the environment of Apache's server", () => {
     assert.equal(config.heartbeat.interval, 90_000)
     assert.equal(config.logging.level, 'debug')
     assert.equal(config.tcp.tls_cert_file, '/etc/cert.pem')
+    assert.equal(config.tcp.tls_self_signed, true)
+    assert.equal(config.websocket.tls_enabled, true)
+    assert.equal(config.websocket.tls_key_file, '/etc/key.pem')
     assert.deepEqual([config['log.encryption'].enabled, config['log.encryption'].key], [true, 'c2VjcmV0'])
   })
 

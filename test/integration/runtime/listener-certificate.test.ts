@@ -1,0 +1,78 @@
+/** TLS of the binary protocol's listeners: a certificate of our own where no files are named, files taken up anew when they change. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { connect as connectTls } from 'node:tls'
+import { systemClock } from '../../../src/clock.ts'
+import { silentLogger } from '../../../src/logger.ts'
+import { type Certificate, loadCertificate } from '../../../src/quic-edge/index.ts'
+import { openListenerCertificate } from '../../../src/runtime/listener-certificate.ts'
+import { connect } from '../../../src/sdk/index.ts'
+import { startEdgeWorld } from '../../support/edge-world.ts'
+import { eventually } from '../../support/eventually.ts'
+
+function folderOf(context: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'edge-tls-'))
+  context.after(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+test('without files TCP and WebSocket serve over TLS with one certificate of our own, kept over a restart', async () => {
+  await using world = await startEdgeWorld({
+    EDGE_TCP__TLS_ENABLED: 'true',
+    EDGE_TCP__TLS_SELF_SIGNED: 'true',
+    EDGE_WEBSOCKET__TLS_ENABLED: 'true',
+    EDGE_WEBSOCKET__TLS_SELF_SIGNED: 'true',
+  })
+  const file = join(world.edge.dataPath, 'certificate', 'self-signed.pem')
+  const before = readFileSync(file, 'utf8')
+  await using client = await connect(`iggy://iggy:iggy@localhost:${world.tcpPort}?tls=true&tls_ca_file=${file}`)
+  await client.streams.create('plant')
+  const port = Number(world.edge.addresses.websocket.split(':').at(-1))
+  const socket = connectTls({ host: '127.0.0.1', servername: 'localhost', port, ca: before })
+  await once(socket, 'secureConnect')
+  socket.destroy()
+  // Plain clients go on on the same TCP port: they are told apart by their first bytes.
+  assert.equal((await (await world.connect()).streams.list()).length, 1)
+  await client.close()
+  await world.restart()
+  assert.equal(readFileSync(file, 'utf8'), before)
+})
+
+test('files that change are taken up, and what cannot be used leaves the old certificate', async (context) => {
+  const folder = folderOf(context)
+  const make = (name: string) => loadCertificate({ type: 'self-signed', directory: join(folder, name) }, systemClock)
+  const old = await make('old')
+  const renewed = await make('new')
+  const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
+  const write = ({ certificatePem, privateKeyPem }: Certificate) => {
+    writeFileSync(key, privateKeyPem)
+    writeFileSync(cert, certificatePem)
+  }
+  write(old)
+  const settings = { tls_self_signed: true, tls_cert_file: cert, tls_key_file: key }
+  const parts = { clock: systemClock, logger: silentLogger, dataPath: folder, checkMs: 10 }
+  const certificate = await openListenerCertificate('tcp', settings, parts)
+  context.after(() => certificate.close())
+  assert.equal(certificate.current.sha256, old.sha256, 'files win over a certificate of our own')
+  const seen: string[] = []
+  certificate.watch(({ sha256 }) => void seen.push(sha256))
+  copyFileSync(join(folder, 'new', 'self-signed.pem'), key)
+  writeFileSync(cert, 'half a file')
+  write(renewed)
+  await eventually(() => seen.length > 0, 'the new certificate')
+  assert.deepEqual(seen, [renewed.sha256])
+  assert.equal(certificate.current.sha256, renewed.sha256)
+})
+
+test('files that do not belong together are named by their key', async (context) => {
+  const settings = { tls_self_signed: false, tls_cert_file: '/none/cert.pem', tls_key_file: '/none/key.pem' }
+  const parts = { clock: systemClock, logger: silentLogger, dataPath: folderOf(context) }
+  await assert.rejects(openListenerCertificate('websocket', settings, parts), {
+    code: 'EDGE_CONFIG_INVALID',
+    message: /^websocket\.tls_cert_file: /,
+  })
+})
