@@ -40,14 +40,15 @@ export function reportUnopened(
 }
 
 export function reportUnknownKeys({ unknownKeys }: Recovered, report: ReportFinding): void {
-  for (const [key, count] of unknownKeys) {
-    report({
-      event: 'log.recovery.deleted_batches',
-      level: 'warn',
-      text: `${count} journal batches of deleted partition key ${key} were dropped`,
-      fields: { partition_key: key, batch_count: count },
-    })
-  }
+  if (unknownKeys.size === 0) return
+  // One line for all: topics that come and go leave some at every kill.
+  const batchCount = [...unknownKeys.values()].reduce((sum, count) => sum + count, 0)
+  report({
+    event: 'log.recovery.deleted_batches',
+    level: 'warn',
+    text: `${batchCount} journal batches of ${unknownKeys.size} deleted partitions were dropped`,
+    fields: { batch_count: batchCount, partition_keys: [...unknownKeys.keys()].slice(0, 16) },
+  })
 }
 
 export function reportAdopted({ key, streamId, topicId }: LogPartition, report: ReportFinding): void {

@@ -275,7 +275,10 @@ function jump(options: RecoveryOptions, parts: PartitionParts, last: { end: bigi
   const mayBeLost = watermark.isBuffered && !isClean && last.boot !== boot && !options.rules.isJumpSkipped
   let next = last.end
   if (mayBeLost || isUncertain) next = last.end + JUMP + lost
-  next = later(next, options.hints.hint(partition.key)?.nextOffset ?? 0n)
+  const hinted = options.hints.hint(partition.key)?.nextOffset ?? 0n
+  // Only what was synced is ever hinted at: the file that held it is lost as a whole, and nothing else tells of it.
+  if (hinted > later(next, state.damagedEnd)) partition.damaged(last.end, hinted, 'what the journal held is missing')
+  next = later(next, hinted)
   next = later(next, state.damagedEnd)
   if (next === last.end) return
   if (options.rules.isJumpShownUnsynced) watermark.nextOffset = next

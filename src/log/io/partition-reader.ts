@@ -5,6 +5,7 @@
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import type { ReadResult } from '../api.ts'
 import {
+  BATCH_FLAG,
   BATCH_HEADER_SIZE,
   BATCH_KIND,
   type BatchHeader,
@@ -41,7 +42,11 @@ interface BlockPlace {
   readonly nextEntry: IndexEntry | undefined
   /** Exclusive. */
   readonly end: bigint
+  /** The oldest block there is. */
+  readonly isFirst: boolean
 }
+
+const MISSING_BLOCKS = 'blocks of its segments are missing or damaged'
 
 export class PartitionReader {
   readonly #journal: JournalReader
@@ -179,15 +184,22 @@ export class PartitionReader {
     while (!taken.isDone && taken.next < partition.segmentEnd) {
       const place = this.#locate(partition, taken.next)
       if (place === undefined) {
-        taken.skipTo(earlier(partition.segmentEnd, bounds.end))
+        const end = earlier(partition.segmentEnd, bounds.end)
+        if (partition.segments.length > 0) partition.damaged(taken.next, end, MISSING_BLOCKS)
+        taken.skipTo(end)
         return undefined
       }
+      const from = taken.next
       if (place.entry.baseOffset > taken.next && !taken.skipTo(place.entry.baseOffset)) return undefined
       const raw = this.#blockAt(partition, place, taken.next)
       // Who reads from block to block goes on: the next one is decoded meanwhile.
       if (place.entry.baseOffset >= bounds.from) this.#readAhead(place)
-      if (raw instanceof Promise) return raw.then((decoded) => void takePlace(decoded, place, taken))
-      if (!takePlace(raw, place, taken)) return undefined
+      const take = (decoded: Uint8Array | undefined): boolean => {
+        if (isMissingBefore(place, from, decoded)) partition.damaged(from, place.entry.baseOffset, MISSING_BLOCKS)
+        return takePlace(decoded, place, taken)
+      }
+      if (raw instanceof Promise) return raw.then((decoded) => void take(decoded))
+      if (!take(raw)) return undefined
     }
     return undefined
   }
@@ -223,8 +235,11 @@ export class PartitionReader {
       for (let k = found; k < entries.length; k++) {
         const entry = entries[k]
         const nextEntry = entries[k + 1]
-        const end = nextEntry?.baseOffset ?? segment.endOffset
-        if (entry !== undefined && end > offset) return { segment, entry, nextEntry, end }
+        if (entry === undefined || entry.baseOffset >= segment.endOffset) break
+        // A block has no gap inside: what lies between it and the next one is missing, or was never given.
+        const end = earlier(entry.baseOffset + BigInt(entry.recordCount), segment.endOffset)
+        const isFirst = at === 0 && k === 0
+        if (end > offset) return { segment, entry, nextEntry, end, isFirst }
       }
     }
     return undefined
@@ -290,6 +305,13 @@ function lastWanted(index: JournalIndex, first: number, taken: Taken): number {
     last++
   }
   return last
+}
+
+/** Whether offsets before the block were lost: not those that retention dropped, nor those a jump never gave. */
+function isMissingBefore({ entry, isFirst }: BlockPlace, from: bigint, raw: Uint8Array | undefined): boolean {
+  if (entry.baseOffset <= from || isFirst) return false
+  const header = raw === undefined ? undefined : decodeBatchHeader(areaOf(raw), 0, raw.length)
+  return header === undefined || (header.flags & BATCH_FLAG.hasGapBefore) === 0
 }
 
 /** Takes what is wanted of a block; one that could not be read is passed over. @returns false when no more is wanted. */

@@ -153,6 +153,33 @@ test('a purge keeps the numbering, also across a reopen', async (context) => {
   await second.close()
 })
 
+for (const [harm, act] of [
+  ['was filled with zeros', (path: string) => fs.writeFileSync(path, new Uint8Array(fs.statSync(path).size))],
+  ['is gone', (path: string) => fs.rmSync(path)],
+] as const) {
+  test(`a segment that ${harm} is told with its range, and all else reads`, async (context) => {
+    const path = folder(context)
+    const log = await open(path)
+    const partition = await createPartition(log)
+    await append(log, partition, batchesOf(0, 6000))
+    await until(() => partition.segmentCount > 3)
+    await log.close()
+    const directory = join(path, 'streams/0/topics/0', String(partition.key))
+    const [, second = '', third = ''] = fs.readdirSync(directory).sort()
+    act(join(directory, second))
+    const [from, end] = [BigInt(second.slice(0, 20)), BigInt(third.slice(0, 20))]
+
+    const again = await open(path)
+    const damaged = reopened(again)
+    const numbers = await readAll(damaged)
+    const expected = range(0, 6000).filter((number) => BigInt(number) < from || BigInt(number) >= end)
+    assert.deepEqual(numbers, expected)
+    assert.deepEqual(damaged.holes, [{ from, end, reason: 'damage' }])
+    assert.equal(again.findings().at(-1)?.event, 'log.hole.found')
+    await again.close()
+  })
+}
+
 test('one flipped bit in a segment costs its block, is told with its range, and all else reads', async (context) => {
   const path = folder(context)
   const log = await open(path)
