@@ -47,7 +47,7 @@ export function reportUnknownKeys({ unknownKeys }: Recovered, report: ReportFind
     event: 'log.recovery.deleted_batches',
     level: 'warn',
     text: `${batchCount} journal batches of ${unknownKeys.size} deleted partitions were dropped`,
-    fields: { batch_count: batchCount, partition_keys: [...unknownKeys.keys()].slice(0, 16) },
+    fields: { batch_count: batchCount, partition_count: unknownKeys.size },
   })
 }
 
