@@ -102,8 +102,8 @@ export function readJournal(setting: Setting): FoundJournal {
   const found: FoundFile[] = []
   const strangers: string[] = []
   let newest: { generation: number; storeIdBytes?: Uint8Array; keyFloor?: number } = { generation: 0 }
-  for (const { name } of setting.fileSystem.list('journal')) {
-    if (!FILE_NAME.test(name)) {
+  for (const { name, isDirectory } of setting.fileSystem.list('journal')) {
+    if (isDirectory || !FILE_NAME.test(name)) {
       strangers.push(name)
       continue
     }
@@ -128,8 +128,8 @@ export function readJournal(setting: Setting): FoundJournal {
 
 /** The first look: nothing is opened for good, nothing is touched. @throws EDGE_STORE_NEWER. */
 export function checkJournalVersions(fileSystem: FileSystem): void {
-  for (const { name } of fileSystem.list('journal')) {
-    if (!FILE_NAME.test(name)) continue
+  for (const { name, isDirectory } of fileSystem.list('journal')) {
+    if (isDirectory || !FILE_NAME.test(name)) continue
     const handle = fileSystem.open(journalPath(Number(name)), 'existing')
     const bytes = new Uint8Array(JOURNAL_HEADER_SIZE)
     handle.read(bytes, 0)

@@ -79,8 +79,8 @@ export function recoverSegments(options: SegmentRecoveryOptions): RecoveredSegme
   const orphanPaths: string[] = []
   let highestRun = 0
   const damagedPaths: string[] = []
-  for (const { name } of fileSystem.list(directory)) {
-    const parsed = parseSegmentName(name)
+  for (const { name, isDirectory } of fileSystem.list(directory)) {
+    const parsed = isDirectory ? undefined : parseSegmentName(name)
     const path = `${directory}/${name}`
     if (parsed === undefined) {
       damagedPaths.push(path)

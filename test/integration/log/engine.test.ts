@@ -213,6 +213,8 @@ test('empty, garbage and unknown files stop nothing and are set aside', async (c
   await until(() => partition.segmentCount > 0)
   await log.close()
   const directory = join(path, 'streams/0/topics/0', String(partition.key))
+  fs.mkdirSync(join(path, 'journal', '77'))
+  for (const ending of ['seg', 'external']) fs.mkdirSync(join(directory, `00000000000000000007.9.${ending}`))
   fs.writeFileSync(join(directory, 'notes.txt'), 'not a segment')
   fs.writeFileSync(join(directory, '00000000000000000000.77.seg'), '')
   fs.writeFileSync(join(path, 'journal', '9'), '')
