@@ -2,8 +2,7 @@
  * The composition root: opens the log, makes the broker, starts listeners and sync, and ends them in reverse. Decides
  * nothing itself; every part gets what it needs here and from nowhere else.
  */
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import type { Clock } from '../clock.ts'
 import { EdgeError } from '../errors.ts'
 import { type Log, openLog } from '../log/index.ts'
@@ -14,6 +13,7 @@ import { watchClock } from './clock-trust.ts'
 import { configInvalid, formatConfig } from './config/load.ts'
 import type { Config } from './config/schema.ts'
 import { findConfigProblems } from './config-problems.ts'
+import { removeCurrentConfig, writeCurrentConfig } from './current-config.ts'
 import { createDeadLetters } from './dead-letters.ts'
 import { createEdgeDeviceBroker, startDeviceHub } from './device/index.ts'
 import { cursorStoreOf, logSourceOf, routeStatuses, syncLagsOf, syncOptionsOf } from './forwarding.ts'
@@ -105,6 +105,7 @@ async function compose({ config, clock, logger, root, onRootPassword }: EdgeOpti
       isClockTrusted: clockTrust.isTrusted,
     }),
   )
+  removeCurrentConfig(dataPath)
   const listeners = new Listeners(config)
   const broker = opened.use(
     await createBroker({
@@ -230,17 +231,4 @@ function identityOf(config: Config, listeners: Listeners) {
     }),
     config: () => formatConfig(config),
   }
-}
-
-/** For scripts and test harnesses that were written for Apache's server: the addresses that were really bound. */
-function writeCurrentConfig(dataPath: string, config: Config, listeners: Listeners): void {
-  const bound = Object.fromEntries(
-    (['tcp', 'http', 'websocket', 'webtransport', 'quic'] as const).map((name) => {
-      const address = listeners.address(name) || config[name].address
-      return [name, { ...config[name], address }]
-    }),
-  )
-  const folder = join(dataPath, 'runtime')
-  mkdirSync(folder, { recursive: true })
-  writeFileSync(join(folder, 'current_config.toml'), formatConfig({ ...config, ...bound } as Config))
 }
