@@ -39,7 +39,7 @@ import { PartitionReader } from './io/partition-reader.ts'
 import { Repacker } from './io/repacker.ts'
 import { SegmentFiles } from './io/segment-files.ts'
 import { noKeys } from './io/store-keys.ts'
-import { journalBufferSize, lastGroup, setFileStates } from './journal-start.ts'
+import { groupCommitOptions, journalBufferSize, lastGroup, setFileStates } from './journal-start.ts'
 import { Maintenance } from './maintenance.ts'
 import { LogPartition, type PartitionServices } from './partition.ts'
 import type { AppendGate, PartitionHost, PartitionSpec, SealedSegment, SegmentHost } from './ports.ts'
@@ -155,8 +155,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       },
       found.files,
     )
-    const isSealing = keys.currentId !== 0
-    const bufferSize = journalBufferSize(settings.journal_file_size, isSealing)
+    const bufferSize = journalBufferSize(settings.journal_file_size, keys.currentId !== 0)
     this.journal = new Journal({
       files: this.files,
       start: {
@@ -167,14 +166,8 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
         again: recovered.again,
       },
       bufferSize,
-      isSealing,
-      commit: {
-        lingerMinUs: settings.linger_min_us,
-        lingerShare: settings.linger_share_percent / 100,
-        flushIntervalUs: settings.flush_interval * 1000,
-        flushSizeBytes: settings.flush_size,
-        urgentBytes: bufferSize / 2,
-      },
+      isSealing: keys.currentId !== 0,
+      commit: groupCommitOptions(settings, bufferSize),
       budget: this.budget,
       retryMs: settings.append_retry,
       clock,
@@ -197,6 +190,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       new JournalReader(this.journal, this.files, bodyChecksum, readBuffer),
       this.segmentFiles,
     )
+    const randomU32 = () => Number(options.randomU64() & 0xffffffffn)
     this.#large = new LargeBatches({
       fileSystem,
       scheduler,
@@ -206,7 +200,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       storeIdBytes,
       keys,
       nextRunNumber: () => ++this.#runNumber,
-      randomU32: () => Number(options.randomU64() & 0xffffffffn),
+      randomU32,
       maxWaitingBytes: MAX_BATCH_SIZE,
       written: (sizeBytes, syncCount) => this.#spend(sizeBytes, syncCount),
     })
@@ -229,7 +223,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       partitions: () => this.partitions.values(),
       limitsOf: (partition) => this.#limitsOf(partition),
       nextRunNumber: () => ++this.#runNumber,
-      randomU32: () => Number(options.randomU64() & 0xffffffffn),
+      randomU32,
       written: (sizeBytes, syncCount) => this.#spend(sizeBytes, syncCount),
       rules,
     })

@@ -1,10 +1,12 @@
-/** Where the journal goes on after its files were read: states of the files, and the group that the next one follows. */
+/** Where the journal goes on after its files were read: sizes, states of the files, the group that the next one follows. */
 import { alignUp } from './core/byte-area.ts'
+import type { GroupCommitOptions } from './core/group-commit.ts'
 import { FIRST_GROUP_AT, PAGE_SIZE } from './core/journal-format.ts'
 import { bodyChecksum } from './io/checksum.ts'
 import type { FileSystem } from './io/file-system.ts'
 import type { GroupIdentity } from './io/journal-options.ts'
 import { type FoundJournal, readJournal } from './io/journal-recovery.ts'
+import type { LogSettings } from './settings.ts'
 
 /** Buffers take turns and may both be written again as one group: four of them fit a file. */
 const BUFFERS_PER_FILE = 4
@@ -17,6 +19,14 @@ export function journalBufferSize(fileSize: number, isSealing = false): number {
   const limit = isSealing ? MAX_SEALED_BUFFER_SIZE : MAX_BUFFER_SIZE
   return Math.min(limit, alignUp(fileSize / BUFFERS_PER_FILE, PAGE_SIZE))
 }
+
+export const groupCommitOptions = (settings: LogSettings, bufferSize: number): GroupCommitOptions => ({
+  lingerMinUs: settings.linger_min_us,
+  lingerShare: settings.linger_share_percent / 100,
+  flushIntervalUs: settings.flush_interval * 1000,
+  flushSizeBytes: settings.flush_size,
+  urgentBytes: bufferSize / 2,
+})
 
 /** What journal headers say before anything else is opened: for a store whose descriptor is lost. */
 export function journalWitness(fileSystem: FileSystem): { storeId: Uint8Array; nextKey: number } | undefined {
