@@ -101,6 +101,7 @@ export function readJournal(setting: Setting): FoundJournal {
   const files: JournalFile[] = []
   const found: FoundFile[] = []
   const strangers: string[] = []
+  const buffer = new FileBuffer()
   let newest: { generation: number; storeIdBytes?: Uint8Array; keyFloor?: number } = { generation: 0 }
   for (const { name, isDirectory } of setting.fileSystem.list('journal')) {
     if (isDirectory || !FILE_NAME.test(name)) {
@@ -109,7 +110,7 @@ export function readJournal(setting: Setting): FoundJournal {
     }
     const number = Number(name)
     const handle = setting.fileSystem.open(journalPath(number), 'existing')
-    const area = readWhole(handle)
+    const area = buffer.read(handle)
     const header = decodeJournalHeader(area)
     if (header !== undefined && header.version > JOURNAL_VERSION) throw newerStore(`journal/${name}`, header.version)
     const isOurs = header !== undefined && isSame(header.storeIdBytes, setting.storeIdBytes ?? header.storeIdBytes)
@@ -121,6 +122,7 @@ export function readJournal(setting: Setting): FoundJournal {
     files.push(new JournalFile(number, handle, { size: area.bytes.length, generation, salt, encryptionKeyId, cipher }))
     if (isOurs) found.push({ id: number, generation, groups: findGroups(area, { generation, salt }, setting.checksum) })
   }
+  buffer.release()
   const { storeIdBytes: storeId, keyFloor: nextKey = 0 } = newest
   const witness = storeId === undefined ? undefined : { storeId, nextKey }
   return { files, scan: scanJournal(found, setting.rules), strangers, witness }
@@ -157,6 +159,7 @@ export function visitBatches(
 ): DamageTally {
   const tally: DamageTally = { lostBytes: 0, damagedBatches: 0, lastSequence: 0, unopened: [] }
   const { chain, gaps, proof } = journal.scan
+  const buffer = new FileBuffer()
   let loaded: { file: JournalFile; area: ByteArea } | undefined
   let before: number | undefined
   for (const link of chain) {
@@ -170,7 +173,7 @@ export function visitBatches(
     if (loaded?.file.number !== link.fileId) {
       const file = journal.files.find((each) => each.number === link.fileId)
       if (file === undefined) continue
-      loaded = { file, area: readWhole(file.handle) }
+      loaded = { file, area: buffer.read(file.handle) }
     }
     const { file, area } = loaded
     const { header } = link
@@ -211,6 +214,7 @@ export function visitBatches(
     tally.lastSequence = proof
     if (loaded !== undefined) tally.lostBytes += loaded.file.size - loaded.file.position
   }
+  buffer.release()
   return tally
 
   /** A part of a sealed group cannot be told from a forgery: all of it or nothing. @returns where its batches end. */
@@ -290,10 +294,22 @@ function findGroups(area: ByteArea, file: { generation: number; salt: bigint }, 
   return groups
 }
 
-function readWhole(handle: JournalFile['handle']): ByteArea {
-  const bytes = new Uint8Array(handle.size())
-  const size = handle.read(bytes, 0)
-  return areaOf(bytes.subarray(0, size))
+/** One buffer for file after file: a new one of megabytes for each would stay until the collector comes. */
+class FileBuffer {
+  #bytes: Uint8Array<ArrayBuffer> = new Uint8Array(0)
+
+  /** @returns the whole file, until the next is read. */
+  read(handle: JournalFile['handle']): ByteArea {
+    if (this.#bytes.length < handle.size()) this.#bytes = new Uint8Array(handle.size())
+    const size = handle.read(this.#bytes.subarray(0, handle.size()), 0)
+    return areaOf(this.#bytes.subarray(0, size))
+  }
+
+  /** Gives the memory back without waiting for the collector. */
+  release(): void {
+    this.#bytes.buffer.transfer(0)
+    this.#bytes = new Uint8Array(0)
+  }
 }
 
 const isSame = (a: Uint8Array, b: Uint8Array): boolean =>
