@@ -1,4 +1,4 @@
-/** What surrounds the engine in `log-world.ts`: one life of its process, and a catalog whose floors take time to be durable. */
+/** What surrounds the engine in `log-world.ts`: a catalog whose floors take time to be durable. */
 import type { LogPartition } from '../../src/log/partition.ts'
 import type { DescriptorStore, PartitionSpec } from '../../src/log/ports.ts'
 import { LOG_SETTINGS, type LogSettings } from '../../src/log/settings.ts'
@@ -7,27 +7,16 @@ import type { SeededRandom } from './seeded-random.ts'
 import type { EventSink } from './sim-disk.ts'
 import { topicOptions } from './topic-options.ts'
 
-/** One life of the process: its turns, timers and what the disk still owes it. */
-export class Process implements EventSink {
-  readonly turns: (() => void)[] = []
-  readonly timers: { atUs: number; task: () => void }[] = []
-  readonly events: (() => void)[] = []
-
-  later(_kind: 'sync' | 'read', task: () => void): void {
-    this.events.push(task)
-  }
-}
-
 /** Descriptors that are durable as soon as they are written, and a floor that is so some time later. */
 export class FakeCatalog implements DescriptorStore {
   readonly #specs = new Map<number, PartitionSpec>()
-  readonly #process: () => Process
+  readonly #process: () => EventSink
   readonly #random: SeededRandom
   readonly #lost = new Map<number, PartitionSpec>()
   readonly #pending: { key: number; floorOffset: bigint }[] = []
   nextKey = 1
 
-  constructor(process: () => Process, random: SeededRandom) {
+  constructor(process: () => EventSink, random: SeededRandom) {
     this.#process = process
     this.#random = random
   }

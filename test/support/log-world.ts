@@ -27,17 +27,15 @@ import {
   JOURNAL_FILE_SIZE,
   Known,
   max,
-  Process,
   SETTINGS,
 } from './log-world-parts.ts'
 import { ProducerModel } from './log-world-producers.ts'
+import { PATIENCE, WorldTime } from './log-world-time.ts'
 import { idsOf, recordsOf } from './records.ts'
 import { SeededRandom } from './seeded-random.ts'
 import { SimDisk } from './sim-disk.ts'
 
 const MAX_PARTITIONS = 4
-/** Rounds after which an open or a settling that has not ended counts as stuck. */
-const PATIENCE = 4000
 const MAX_OPENS = 20
 const TRACE_LENGTH = 400
 
@@ -71,15 +69,11 @@ export class LogWorld {
   readonly #producers: ProducerModel
   readonly #catalog: FakeCatalog
   readonly #known = new Map<number, Known>()
-  #process = new Process()
+  readonly #time: WorldTime
   #kill: () => void = () => {}
   #engine: LogEngine | undefined
-  #nowUs = 1_000_000
-  /** The wall clock is set now and then, forth and back. */
-  #wallStepUs = 10_000_000
   #bootId = 1
   #isClosing = false
-  #stallRate = 0
   #nextId = 1
   #hints = new Map<number, PartitionHint>()
   /** What comes next, before chance has its say again. */
@@ -87,6 +81,7 @@ export class LogWorld {
 
   constructor(seed: number, options: WorldOptions = {}) {
     this.random = new SeededRandom(seed)
+    this.#time = new WorldTime(this.random)
     this.#options = options
     this.#producers = new ProducerModel(this.random)
     const isSmall = this.random.chance(0.3)
@@ -94,7 +89,7 @@ export class LogWorld {
     if (this.random.chance(0.4)) this.disk.syncFailureRate = 0.04
     this.disk.syncFailureRate = options.syncFailureRate ?? this.disk.syncFailureRate
     if (this.random.chance(0.2)) this.disk.shortWriteRate = 0.005
-    this.#catalog = new FakeCatalog(() => this.#process, this.random)
+    this.#catalog = new FakeCatalog(() => this.#time.process, this.random)
   }
 
   /** @throws Error that begins with the name of the invariant. */
@@ -131,9 +126,9 @@ export class LogWorld {
     const key = keys[this.random.below(keys.length)]
     if (roll < 10 || key === undefined) this.#create()
     else if (roll < 380) this.#append(key)
-    else if (roll < 650) this.#turn()
-    else if (roll < 870) this.#event()
-    else if (roll < 915) this.#timer()
+    else if (roll < 650) this.#time.turn()
+    else if (roll < 870) this.#time.event()
+    else if (roll < 915) this.#time.timer()
     else if (roll < 950) await this.#look(key)
     else if (roll < 956) await this.#purge(key)
     else if (roll < 970) await this.#dropSegment(key)
@@ -245,31 +240,8 @@ export class LogWorld {
   }
 
   #setClock(): void {
-    this.#wallStepUs = this.random.below(20_000_000)
-    this.#note(`clock set by ${this.#wallStepUs - 10_000_000} µs`)
-  }
-
-  #turn(): void {
-    const tasks = this.#process.turns.splice(0)
-    this.#nowUs += 50
-    for (const task of tasks) task()
-  }
-
-  #event(): void {
-    const { events } = this.#process
-    if (events.length === 0) return
-    const [task] = events.splice(this.random.below(events.length), 1)
-    this.#nowUs += 300
-    task?.()
-  }
-
-  #timer(): void {
-    const { timers } = this.#process
-    timers.sort((a, b) => a.atUs - b.atUs)
-    const next = timers.shift()
-    if (next === undefined) return
-    this.#nowUs = Math.max(this.#nowUs, next.atUs)
-    next.task()
+    this.#time.wallStepUs = this.random.below(20_000_000)
+    this.#note(`clock set by ${this.#time.wallStepUs - 10_000_000} µs`)
   }
 
   async #purge(key: number): Promise<void> {
@@ -319,7 +291,7 @@ export class LogWorld {
     let lastTimeUs = 0n
     for (let round = 0; next < end && round < PATIENCE; round++) {
       const request = { fromOffset: next, maxCount: 1000, maxBytes: 1 << 20 }
-      const result = await this.#finished(Promise.resolve(this.#live.read(partition, request, end)))
+      const result = await this.#time.finished(Promise.resolve(this.#live.read(partition, request, end)))
       for (const batch of result.batches) {
         const { baseOffset } = batch
         check(baseOffset > last, 'J4', `key ${key} offset ${baseOffset} after ${last} (${how})`)
@@ -367,7 +339,7 @@ export class LogWorld {
     const before = this.#live
     this.#note(how)
     this.#isClosing = true
-    if (how === 'stop') await this.#finished(before.close())
+    if (how === 'stop') await this.#time.finished(before.close())
     const hadFailure = this.disk.failureCount > this.counts.failures
     this.counts.failures = this.disk.failureCount
     this.#kill()
@@ -377,7 +349,7 @@ export class LogWorld {
       if (this.random.chance(0.3)) this.#hints.clear()
       this.counts.cuts++
     } else this.counts.kills++
-    this.#process = new Process()
+    this.#time.die()
     this.#catalog.crash()
     // What lies in the cache is still there after a kill, if no sync has failed.
     if (how === 'kill' && !hadFailure && this.random.chance(0.15)) this.#loseDescriptor(before)
@@ -393,7 +365,7 @@ export class LogWorld {
     if (!this.random.chance(this.#live.journal.hasUnsynced ? 0.6 : 0.1)) return
     for (const key of [...this.#known.keys()]) this.#plan.push(() => this.#appendIfThere(key))
     this.#plan.push(
-      () => this.#turn(),
+      () => this.#time.turn(),
       () => this.#crash('cut'),
     )
   }
@@ -444,31 +416,20 @@ export class LogWorld {
         // A disk that refuses at open is the supervisor's to try again.
         if (!(error instanceof EdgeError) || error.kind !== 'io' || attempt === MAX_OPENS) throw error
         this.#kill()
-        this.#process = new Process()
+        this.#time.die()
       }
     }
   }
 
   async #openOnce(): Promise<void> {
-    this.#stallRate = this.random.chance(0.15) ? 0.6 : 0.02
-    const mounted = this.disk.mount({ later: (kind, task) => this.#process.later(kind, task) })
+    this.#time.stallRate = this.random.chance(0.15) ? 0.6 : 0.02
+    const mounted = this.disk.mount({ later: (kind, task) => this.#time.process.later(kind, task) })
     this.#kill = mounted.kill
-    const process = this.#process
-    this.#engine = await this.#finished(
+    this.#engine = await this.#time.finished(
       openEngine({
         fileSystem: mounted.fileSystem,
-        clock: { wallUs: () => BigInt(this.#nowUs + this.#wallStepUs), monotonicUs: () => this.#nowUs },
-        scheduler: {
-          nextTurn: (task) => void process.turns.push(task),
-          after: (milliseconds, task) => {
-            const timer = { atUs: this.#nowUs + milliseconds * 1000, task }
-            process.timers.push(timer)
-            return () => {
-              const at = process.timers.indexOf(timer)
-              if (at >= 0) process.timers.splice(at, 1)
-            }
-          },
-        },
+        clock: this.#time.clock,
+        scheduler: this.#time.scheduler(),
         report: ({ text }) => this.#note(`report: ${text}`),
         settings: SETTINGS,
         flashBudgetPerDayBytes: 0,
@@ -496,31 +457,6 @@ export class LogWorld {
     }
   }
 
-  /** Lets the world turn until a promise has settled. */
-  async #finished<T>(promise: Promise<T>): Promise<T> {
-    let outcome: { value: T } | { error: unknown } | undefined
-    promise.then(
-      (value) => {
-        outcome = { value }
-      },
-      (error: unknown) => {
-        outcome = { error }
-      },
-    )
-    for (let round = 0; round < PATIENCE; round++) {
-      await drained()
-      if (outcome !== undefined) break
-      // Now and then the disk takes so long that timers run out.
-      const isStalled = this.#process.timers.length > 0 && this.random.chance(this.#stallRate)
-      if (this.#process.events.length > 0 && !isStalled) this.#event()
-      else if (this.#process.turns.length > 0) this.#turn()
-      else this.#timer()
-    }
-    if (outcome === undefined) throw new Error('J14: something waits for ever')
-    if ('error' in outcome) throw outcome.error
-    return outcome.value
-  }
-
   /** Everything quiet and healthy: all that waits must get through, and the journal must come free again. */
   async #settle(): Promise<void> {
     this.#isClosing = true
@@ -529,12 +465,12 @@ export class LogWorld {
     // Room enough, yet not so much that the reserve is built: megabytes of zeros in each run.
     this.disk.capacity = this.disk.usedBytes + 6_000_000
     for (let round = 0; round < 400; round++) {
-      this.#turn()
-      while (this.#process.events.length > 0) {
-        this.#event()
+      this.#time.turn()
+      while (this.#time.hasEvents) {
+        this.#time.event()
         await drained()
       }
-      if (round % 8 === 0) this.#timer()
+      if (round % 8 === 0) this.#time.timer()
       await drained()
     }
     check(!this.#live.journal.hasUnsynced, 'J14', 'something was not synced')
@@ -543,7 +479,7 @@ export class LogWorld {
     const isMore = all.length > SETTINGS.journal_files
     check(!isMore || spareCount < 2, 'J14', `${all.length} journal files were kept, ${spareCount} of them spare`)
     for (const key of this.#known.keys()) await this.#look(key)
-    await this.#finished(this.#live.close())
+    await this.#time.finished(this.#live.close())
   }
 
   #partition(key: number): LogPartition {
