@@ -10,6 +10,7 @@ import { Connection } from './connection.ts'
 import { openDatabase } from './database.ts'
 import { Groups } from './groups.ts'
 import { DescriptorCopies, type DescriptorPlace, DropTotals, SqliteHints, SqliteProducers } from './log-tables.ts'
+import { OffsetTrail } from './offset-trail.ts'
 import { Progress } from './progress.ts'
 
 /** Consumers whose offsets a partition keeps, when nothing else is configured. */
@@ -33,7 +34,8 @@ export type TopicKeys = (streamId: number, topicId: number) => Iterable<number>
 /** @throws {EdgeError} EDGE_STORE_NEWER, EDGE_STORE_IN_USE, EDGE_DISK_FULL, EDGE_IO. */
 export function openMetadata(options: MetadataOptions): SqliteMetadata {
   const { database } = openDatabase(options)
-  return new SqliteMetadata(new Connection(database), options)
+  const trail = options.path === ':memory:' ? null : OffsetTrail.open(`${options.path}-offsets`)
+  return new SqliteMetadata(new Connection(database), options, trail)
 }
 
 export class SqliteMetadata implements MetadataStore {
@@ -51,7 +53,11 @@ export class SqliteMetadata implements MetadataStore {
   readonly #putSetting
   #topicKeys: TopicKeys = () => []
 
-  constructor(connection: Connection, options: Omit<MetadataOptions, 'path' | 'setAside'>) {
+  constructor(
+    connection: Connection,
+    options: Omit<MetadataOptions, 'path' | 'setAside'>,
+    trail: OffsetTrail | null = null,
+  ) {
     this.#connection = connection
     this.#report = options.report
     this.#accounts = new Accounts(connection)
@@ -61,6 +67,7 @@ export class SqliteMetadata implements MetadataStore {
       scheduler: options.scheduler,
       report: options.report,
       maxConsumerOffsets: options.maxConsumerOffsets ?? DEFAULT_MAX_CONSUMER_OFFSETS,
+      trail,
     })
     this.#hints = new SqliteHints(connection, options.report)
     this.hints = this.#hints
@@ -240,6 +247,7 @@ export class SqliteMetadata implements MetadataStore {
     try {
       this.#progress.flush()
     } finally {
+      this.#progress.closeTrail()
       this.#connection.close()
     }
   }

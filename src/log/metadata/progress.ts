@@ -1,7 +1,7 @@
 /**
  * Consumer offsets and sync cursors: changed in memory by every poll and confirmation, written to SQLite at most once a
- * second in one bounded transaction. They are always behind the log, so losing the last second repeats messages and never
- * skips one.
+ * second in one bounded transaction. They are always behind the log, so losing the last second in a power cut repeats
+ * messages and never skips one. When only the process ends, the offsets of that second are in the trail beside the database.
  */
 import { assert } from '../../assert.ts'
 import { EdgeError } from '../../errors.ts'
@@ -9,6 +9,7 @@ import type { ConsumerKind, CursorRow } from '../api.ts'
 import type { ReportFinding } from '../ports.ts'
 import type { Scheduler } from '../scheduler.ts'
 import { type Connection, toInteger } from './connection.ts'
+import type { OffsetTrail } from './offset-trail.ts'
 import { PendingTable } from './pending-table.ts'
 
 /** One transaction a second at most: what flash and I/O budget can bear for ever. */
@@ -20,6 +21,8 @@ const WRITE_ROWS_MAX = 4096
 
 /** Consumer ids are u32, so kind and id fit one safe integer. */
 const KIND_STEP = 2 ** 32
+/** Setting that counts the writes: tells which rows of the trail the database does not have. */
+const GENERATION = 'offset_generation'
 const KINDS: readonly ConsumerKind[] = ['consumer', 'group', 'device']
 
 export interface ProgressOptions {
@@ -28,6 +31,8 @@ export interface ProgressOptions {
   readonly report: ReportFinding
   /** Offsets kept per partition. */
   readonly maxConsumerOffsets: number
+  /** What survives the process between two writes; null for a database in memory. Closed with this. */
+  readonly trail: OffsetTrail | null
 }
 
 export class Progress {
@@ -37,6 +42,7 @@ export class Progress {
   readonly #statements
   #cancelTimer: (() => void) | null = null
   #isFailing = false
+  #generation = 0
 
   constructor(options: ProgressOptions) {
     this.#options = options
@@ -52,8 +58,10 @@ export class Progress {
         'INSERT OR REPLACE INTO cursors (partition_key, route, confirmed_offset, upstream_offset, incarnation) VALUES (?, ?, ?, ?, ?)',
       ),
       deleteCursor: connection.statement('DELETE FROM cursors WHERE partition_key = ? AND route = ?'),
+      putGeneration: connection.statement('INSERT OR REPLACE INTO settings (name, value) VALUES (?, ?)'),
     }
     this.#load()
+    this.#takeTrail()
   }
 
   offset(partitionKey: number, kind: ConsumerKind, consumerId: number): bigint | undefined {
@@ -71,20 +79,21 @@ export class Progress {
         { details: { partitionKey, limit: this.#options.maxConsumerOffsets } },
       )
     }
-    this.#offsets.set(partitionKey, column, toInteger(offset))
+    this.#putOffset(partitionKey, column, toInteger(offset))
     this.#wake(WRITE_INTERVAL_MS)
   }
 
   deleteOffset(partitionKey: number, kind: ConsumerKind, consumerId: number): boolean {
-    const wasThere = this.#offsets.delete(partitionKey, columnOf(kind, consumerId))
+    const wasThere = this.#dropOffset(partitionKey, columnOf(kind, consumerId))
     if (wasThere) this.#wake(WRITE_INTERVAL_MS)
     return wasThere
   }
 
   deleteOffsetsOf(partitionKey: number): number {
-    const count = this.#offsets.deletePartition(partitionKey)
-    if (count > 0) this.#wake(WRITE_INTERVAL_MS)
-    return count
+    const columns = [...this.#offsets.of(partitionKey).keys()]
+    for (const column of columns) this.#dropOffset(partitionKey, column)
+    if (columns.length > 0) this.#wake(WRITE_INTERVAL_MS)
+    return columns.length
   }
 
   *offsetsOf(partitionKey: number): Generator<{ kind: ConsumerKind; consumerId: number; offset: bigint }> {
@@ -118,7 +127,7 @@ export class Progress {
   }
 
   deletePartition(partitionKey: number): void {
-    this.#offsets.deletePartition(partitionKey)
+    this.deleteOffsetsOf(partitionKey)
     this.#cursors.deletePartition(partitionKey)
     this.#wake(WRITE_INTERVAL_MS)
   }
@@ -138,8 +147,8 @@ export class Progress {
     let count = 0
     for (const [column, offset] of [...this.#offsets.of(partitionKey)]) {
       if (offset < nextOffset) continue
-      if (nextOffset === 0n) this.#offsets.delete(partitionKey, column)
-      else this.#offsets.set(partitionKey, column, nextOffset - 1n)
+      if (nextOffset === 0n) this.#dropOffset(partitionKey, column)
+      else this.#putOffset(partitionKey, column, nextOffset - 1n)
       count++
     }
     for (const [route, row] of [...this.#cursors.of(partitionKey)]) {
@@ -160,6 +169,35 @@ export class Progress {
   close(): void {
     this.#cancelTimer?.()
     this.#cancelTimer = null
+  }
+
+  /** After the last write. */
+  closeTrail(): void {
+    this.#options.trail?.close()
+  }
+
+  #putOffset(partitionKey: number, column: number, offset: bigint): void {
+    this.#offsets.set(partitionKey, column, offset)
+    this.#options.trail?.put(partitionKey, column, offset)
+  }
+
+  #dropOffset(partitionKey: number, column: number): boolean {
+    const wasThere = this.#offsets.delete(partitionKey, column)
+    if (wasThere) this.#options.trail?.put(partitionKey, column, undefined)
+    return wasThere
+  }
+
+  /** Takes over what the last process had acknowledged and not yet written. */
+  #takeTrail(): void {
+    const { trail } = this.#options
+    if (trail === null) return
+    for (const { partitionKey, column, offset } of trail.read(this.#generation)) {
+      if (offset === undefined) this.#offsets.delete(partitionKey, column)
+      else this.#offsets.set(partitionKey, column, offset)
+    }
+    // In the database first: an end in the middle leaves the trail as it was.
+    this.flush()
+    trail.begin(this.#generation)
   }
 
   #hasPending(): boolean {
@@ -198,7 +236,10 @@ export class Progress {
     const offsets = this.#offsets.pending(WRITE_ROWS_MAX)
     const cursors = this.#cursors.pending(WRITE_ROWS_MAX - offsets.length)
     const { putOffset, deleteOffset, putCursor, deleteCursor } = this.#statements
+    const isAll = offsets.length > 0 && offsets.length === this.#offsets.pendingCount
+    const generation = (this.#generation + 1) >>> 0
     this.#options.connection.softly(() => {
+      if (isAll) this.#statements.putGeneration.run(GENERATION, String(generation))
       for (const { partitionKey, column, value } of offsets) {
         const [kind, consumerId] = [Math.floor(column / KIND_STEP), column % KIND_STEP]
         if (value === undefined) deleteOffset.run(partitionKey, kind, consumerId)
@@ -211,10 +252,18 @@ export class Progress {
     })
     this.#offsets.written(offsets)
     this.#cursors.written(cursors)
+    // As long as some rows wait for the next transaction, the trail keeps all of them.
+    if (!isAll) return
+    this.#generation = generation
+    this.#options.trail?.begin(generation)
   }
 
   #load(): void {
     const { connection } = this.#options
+    const generation = connection
+      .statement<[string], { value: string }>('SELECT value FROM settings WHERE name = ?')
+      .get(GENERATION)
+    this.#generation = Number(generation?.value ?? 0)
     const offsets = connection.bigStatement<
       [],
       { partition_key: bigint; kind: bigint; consumer_id: bigint; offset: bigint }
