@@ -56,13 +56,12 @@ export interface WorldCounts {
   acks: number
   rots: number
   failures: number
-  repacks: number
 }
 
 export class LogWorld {
   readonly random: SeededRandom
   readonly disk: SimDisk
-  readonly counts: WorldCounts = { steps: 0, kills: 0, cuts: 0, acks: 0, rots: 0, failures: 0, repacks: 0 }
+  readonly counts: WorldCounts = { steps: 0, kills: 0, cuts: 0, acks: 0, rots: 0, failures: 0 }
   /** What happened last, for the one who looks into a failure. */
   readonly trace: string[] = []
   readonly #options: WorldOptions

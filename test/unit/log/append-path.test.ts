@@ -1,0 +1,37 @@
+/** A full topic that drops the newest: its senders are told behind those whose messages are on their way. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { AppendPath, type AppendPathOptions } from '../../../src/log/append-path.ts'
+import { PendingReceipt } from '../../../src/log/core/pending-receipt.ts'
+import type { LogPartition } from '../../../src/log/partition.ts'
+import { recordsOf } from '../../support/records.ts'
+
+test('the receipt of a dropped message waits for those before it', () => {
+  const told: string[] = []
+  const turns: (() => void)[] = []
+  const earlier = new PendingReceipt({ settled: () => void told.push('stored') })
+  let last = earlier
+  const partition = {
+    key: 1,
+    nextOffset: 7n,
+    inOrder: (receipt: PendingReceipt) => {
+      receipt.follow(last)
+      last = receipt
+    },
+  } as unknown as LogPartition
+  const scheduler = { nextTurn: (task: () => void) => void turns.push(task), after: () => () => {} }
+  const path = new AppendPath({ scheduler } as unknown as AppendPathOptions)
+  const dropped: unknown[] = []
+  path.gate = {
+    refusal: () => 'drop-newest',
+    droppedNewest: (...facts) => void dropped.push(facts),
+    segmentsChanged() {},
+  }
+  const batch = { count: 2, baseOriginUs: 1n, recordsView: recordsOf([1, 2]) }
+  assert.equal(path.dropsNewest(partition, batch, { settled: () => void told.push('dropped') }, undefined), true)
+  for (const task of turns.splice(0)) task()
+  assert.deepEqual(told, [], 'the message before is not stored yet')
+  earlier.settle(null)
+  assert.deepEqual(told, ['stored', 'dropped'])
+  assert.deepEqual(dropped, [[1, 7n, 2, batch.recordsView.length]])
+})
