@@ -22,6 +22,9 @@ import { SealedGroupReader } from './sealed-group-reader.ts'
 /** Batches of other partitions in between are read along when they are not more than this: cheaper than another call. */
 const MAX_READ_GAP = 4096
 
+/** Bodies that are not checked again: a batch of 1,000 messages that is polled 100 at a time is read ten times. */
+const VERIFIED_KEPT = 32
+
 /** A batch as it was read; the view is valid until the next read. */
 export interface ReadBatch {
   readonly header: BatchHeader
@@ -34,6 +37,9 @@ export class JournalReader {
   readonly #checksum: Checksum
   readonly #buffer: ByteArea
   readonly #sealed: SealedGroupReader
+  /** The bodies found intact last; a ring. */
+  readonly #verified: VerifiedBody[] = []
+  #nextVerified = 0
   #used = 0
   /** Why a batch of the last run is missing, where more is known than that it is damaged. */
   failure: EdgeError | undefined
@@ -144,8 +150,28 @@ export class JournalReader {
 
   #parse(file: JournalFile, shift: number, index: JournalIndex, entry: number): ReadBatch | null {
     const position = index.position(entry)
-    return parseBatch(this.#buffer, shift + position, index.size(entry), file.seedAt(position), this.#checksum)
+    const [at, size, seed] = [shift + position, index.size(entry), file.seedAt(position)]
+    const known = this.#verified.find((body) => {
+      return body.position === position && body.fileNumber === file.number && body.seed === seed
+    })
+    const batch = parseBatch(this.#buffer, at, size, seed, known === undefined ? this.#checksum : () => known.crc)
+    if (batch !== null && known === undefined)
+      this.#remember({ fileNumber: file.number, position, seed, crc: batch.header.bodyCrc })
+    return batch
   }
+
+  #remember(body: VerifiedBody): void {
+    this.#verified[this.#nextVerified] = body
+    this.#nextVerified = (this.#nextVerified + 1) % VERIFIED_KEPT
+  }
+}
+
+interface VerifiedBody {
+  readonly fileNumber: number
+  readonly position: number
+  /** What is written at this position after a restart or into the file's next life has another one. */
+  readonly seed: number
+  readonly crc: number
 }
 
 /** Checks and parses one batch at `at`. @returns null when it is damaged. */
