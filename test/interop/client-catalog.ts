@@ -13,6 +13,7 @@ export interface ClientRun {
 /** What the client cannot do by itself, on any transport or on one, so that no server could show it. */
 interface Lacks {
   readonly everywhere?: readonly Scenario[]
+  readonly websocket?: readonly Scenario[]
   readonly http?: readonly Scenario[]
 }
 
@@ -63,15 +64,16 @@ const CLIENTS: readonly Client[] = [
     versions: ['0.13.0', '0.14.0'],
     transports: ['tcp', 'websocket', 'http'],
     all: CLI_SCENARIOS,
-    lacks: {},
+    // Its commands for tokens end in a panic of its own over WebSocket, before they ask the server.
+    lacks: { '0.13.0': { websocket: ['tokens'] }, '0.14.0': { websocket: ['tokens'] } },
   },
 ]
 
 function runsOf({ client, versions, transports, all, lacks }: Client): ClientRun[] {
   return versions.flatMap((version) =>
     transports.map((transport) => {
-      const { everywhere = [], http = [] } = lacks[version] ?? {}
-      const without = transport === 'http' ? [...everywhere, ...http] : everywhere
+      const { everywhere = [], ...only } = lacks[version] ?? {}
+      const without = [...everywhere, ...(transport === 'tcp' ? [] : (only[transport] ?? []))]
       return { client, version, transport, scenarios: all.filter((name) => !without.includes(name)), lacks: without }
     }),
   )

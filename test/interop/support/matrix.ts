@@ -64,7 +64,7 @@ function cut(): { before: string; table: string[]; after: string } {
   const [begin, end] = [text.indexOf(BEGIN), text.indexOf(END)]
   if (begin === -1 || end < begin) throw new Error(`docs/protocol/iggy.md has no ${BEGIN}`)
   return {
-    before: text.slice(0, begin).trimEnd() + '\n',
+    before: `${text.slice(0, begin).trimEnd()}\n`,
     table: text.slice(begin, end).split('\n'),
     after: text.slice(end + END.length).replace(/^\n/, ''),
   }

@@ -1,13 +1,10 @@
 /** Starts an edge, runs a client's program against it and listens to what the program reports and asks for. */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { type EdgeProcess, startEdgeProcess } from '../../support/edge-process.ts'
 import type { ClientRun } from '../client-catalog.ts'
 import type { Program } from '../toolchain/program.ts'
+import { RestartableEdge } from './restartable-edge.ts'
 
 /** One line of a program: what came of one scenario. */
 export interface ScenarioResult {
@@ -23,42 +20,6 @@ export interface ScenarioResult {
 const PROGRAM_TIMEOUT_MS = 4 * 60_000
 /** What of a program's stderr is shown when it ends before its scenarios do. */
 const KEPT_CHARACTERS = 2000
-
-/** An edge that can be killed and started again at the same addresses, on the same data. */
-export class RestartableEdge implements AsyncDisposable {
-  readonly #dataPath: string
-  #edge: EdgeProcess
-
-  private constructor(dataPath: string, edge: EdgeProcess) {
-    this.#dataPath = dataPath
-    this.#edge = edge
-  }
-
-  static async start(): Promise<RestartableEdge> {
-    const dataPath = await mkdtemp(join(tmpdir(), 'edge-interop-'))
-    return new RestartableEdge(dataPath, await startEdgeProcess({ dataPath }))
-  }
-
-  get addresses(): Readonly<Record<'tcp' | 'websocket' | 'http', string>> {
-    const { tcp, websocket, http } = this.#edge
-    return { tcp, websocket, http }
-  }
-
-  /** SIGKILL, and the same edge again. */
-  async restart(): Promise<void> {
-    const { tcp, websocket, http } = this.#edge
-    await this.#edge.kill()
-    this.#edge = await startEdgeProcess({
-      dataPath: this.#dataPath,
-      environment: { EDGE_TCP__ADDRESS: tcp, EDGE_WEBSOCKET__ADDRESS: websocket, EDGE_HTTP__ADDRESS: http },
-    })
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#edge.kill()
-    await rm(this.#dataPath, { recursive: true, force: true })
-  }
-}
 
 /**
  * @returns what came of each scenario the program finished, by name.

@@ -36,7 +36,7 @@ async function testRun(t: TestContext, run: ClientRun, program: Program): Promis
     for (const scenario of run.scenarios) {
       await t.test(`${scenario} works for ${run.client} ${run.version} over ${run.transport}`, () => {
         const result = results.get(scenario)
-        assert.ok(result?.ok, result?.detail)
+        assert.ok(result?.ok === true, result?.detail ?? 'nothing was reported')
         assert.deepEqual([result.client, result.version, result.transport], [run.client, run.version, run.transport])
       })
     }

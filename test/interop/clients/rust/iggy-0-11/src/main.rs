@@ -1,0 +1,10 @@
+//! The scenarios with the Rust client 0.11.0.
+
+mod generation;
+#[path = "../../scenarios/mod.rs"]
+mod scenarios;
+
+#[tokio::main]
+async fn main() {
+    scenarios::run("0.11.0").await;
+}

@@ -1,0 +1,48 @@
+/** An edge that comes back where it was: for clients that are to go on by themselves. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type EdgeProcess, startEdgeProcess } from '../../support/edge-process.ts'
+
+/** An edge that can be killed and started again at the same addresses, on the same data. */
+export class RestartableEdge implements AsyncDisposable {
+  readonly #dataPath: string
+  readonly #environment: Readonly<Record<string, string>>
+  #edge: EdgeProcess
+
+  private constructor(dataPath: string, environment: Readonly<Record<string, string>>, edge: EdgeProcess) {
+    this.#dataPath = dataPath
+    this.#environment = environment
+    this.#edge = edge
+  }
+
+  static async start(environment: Readonly<Record<string, string>> = {}): Promise<RestartableEdge> {
+    const dataPath = await mkdtemp(join(tmpdir(), 'edge-interop-'))
+    return new RestartableEdge(dataPath, environment, await startEdgeProcess({ dataPath, environment }))
+  }
+
+  get addresses(): Readonly<Record<'tcp' | 'websocket' | 'http', string>> {
+    const { tcp, websocket, http } = this.#edge
+    return { tcp, websocket, http }
+  }
+
+  /** SIGKILL, and the same edge again. */
+  async restart(): Promise<void> {
+    const { tcp, websocket, http } = this.#edge
+    await this.#edge.kill()
+    this.#edge = await startEdgeProcess({
+      dataPath: this.#dataPath,
+      environment: {
+        ...this.#environment,
+        EDGE_TCP__ADDRESS: tcp,
+        EDGE_WEBSOCKET__ADDRESS: websocket,
+        EDGE_HTTP__ADDRESS: http,
+      },
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#edge.kill()
+    await rm(this.#dataPath, { recursive: true, force: true })
+  }
+}

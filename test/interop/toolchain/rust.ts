@@ -1,0 +1,49 @@
+/**
+ * Rust: two packages of one workspace, one for each version of the client, and the `iggy` command line as its own crate
+ * locks it. One target folder for all, so what they share is compiled once; unoptimised, since they run once.
+ */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { CLIENTS_FOLDER, cacheFolder, withLock } from './cache-folder.ts'
+import type { Program } from './program.ts'
+import { preparationDeadlineMs, runTool } from './run-tool.ts'
+
+const FOLDER = join(CLIENTS_FOLDER, 'rust')
+
+function environment(): Record<string, string> {
+  return { CARGO_TARGET_DIR: join(cacheFolder(), 'rust-target'), CARGO_TERM_COLOR: 'never' }
+}
+
+export async function prepareRustClient(version: string): Promise<Program> {
+  const name = `interop-iggy-${version.split('.').slice(0, 2).join('-')}`
+  const program = join(cacheFolder(), 'rust-target/debug', name)
+  await withLock('rust', preparationDeadlineMs(), () =>
+    runTool({
+      command: 'cargo',
+      arguments: ['build', '--locked', '--package', name],
+      folder: FOLDER,
+      environment: environment(),
+    }),
+  )
+  return { command: program, arguments: [] }
+}
+
+export async function prepareIggyCli(version: string): Promise<Program> {
+  const root = join(cacheFolder(), `iggy-cli-${version}`)
+  const program = join(root, 'bin/iggy')
+  await withLock('rust', preparationDeadlineMs(), async () => {
+    if (existsSync(program)) return
+    await runTool({
+      command: 'cargo',
+      // With its default features: without them neither version compiles.
+      arguments: ['install', 'iggy-cli', '--version', `=${version}`, '--locked', '--debug', '--root', root],
+      folder: FOLDER,
+      environment: { ...environment(), CARGO_PROFILE_DEV_DEBUG: '0', CARGO_INCREMENTAL: '0' },
+    })
+  })
+  const main = join(CLIENTS_FOLDER, 'iggy-cli/main.ts')
+  return {
+    command: process.execPath,
+    arguments: ['--disable-warning=ExperimentalWarning', main, '--binary', program, '--client-version', version],
+  }
+}
