@@ -14,7 +14,7 @@ const FOLDERS = ['unit', 'integration', 'crash', 'simulation', 'interop']
 /** Test files at once. The tests are written for two cores, and time themselves by events, so more would only add noise. */
 const CONCURRENCY = 2
 /** A file that takes longer hangs. */
-const FILE_TIMEOUT_MS = 10 * 60_000
+const FILE_TIMEOUT_MS = 15 * 60_000
 
 const root = resolve(import.meta.dirname, '..')
 

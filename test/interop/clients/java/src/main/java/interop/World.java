@@ -73,6 +73,8 @@ final class World {
                 .host(parts[0])
                 .port(Integer.valueOf(parts[1]))
                 .requestTimeout(Duration.ofSeconds(20))
+                // A scenario is one session; a connection the pool adds later is not logged in at once.
+                .connectionPoolSize(1)
                 .build();
         client.connect();
         return client;
