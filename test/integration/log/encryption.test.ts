@@ -21,6 +21,7 @@ import {
 } from '../../../src/log/index.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
+import { append, batchesOf, range, readAll, until } from '../../support/partition-steps.ts'
 import { idsOf, recordsOf } from '../../support/records.ts'
 import { topicOptions } from '../../support/topic-options.ts'
 
@@ -56,42 +57,6 @@ async function partitionIn(log: Log): Promise<Partition> {
   const [partition] = topic.partitions
   assert.ok(partition)
   return partition
-}
-
-async function append(log: Log, partition: Partition, batches: readonly Uint8Array[]): Promise<void> {
-  await Promise.all(
-    batches.map(async (recordsView) => {
-      while (!log.hasRoom(recordsView.length)) await new Promise<void>((resolve) => log.onceRoom(resolve))
-      await new Promise<void>((resolve, reject) => {
-        const receipt = { settled: (error: EdgeError | null) => (error === null ? resolve() : reject(error)) }
-        partition.append({ count: 1, baseOriginUs: 1n, recordsView }, receipt)
-      })
-    }),
-  )
-}
-
-async function readAll(partition: Partition): Promise<number[]> {
-  const numbers: number[] = []
-  for (let next = partition.logStartOffset; next < partition.visibleEnd; ) {
-    const result = await partition.read({ fromOffset: next, maxCount: 500, maxBytes: 1 << 20 })
-    for (const batch of result.batches) numbers.push(...idsOf(batch))
-    assert.ok(result.nextOffset > next, 'a read makes progress')
-    next = result.nextOffset
-  }
-  return numbers
-}
-
-const range = (from: number, end: number): number[] => Array.from({ length: end - from }, (_, index) => from + index)
-const batchesOf = (from: number, end: number, size = 100): Uint8Array[] =>
-  range(from, end).map((number) => recordsOf([number], size))
-
-/** Waits until `isTrue`, at most for some seconds. */
-async function until(isTrue: () => boolean): Promise<void> {
-  const end = performance.now() + 10_000
-  while (!isTrue()) {
-    assert.ok(performance.now() < end, 'waited too long')
-    await new Promise((resolve) => setImmediate(resolve))
-  }
 }
 
 const journalOf = (path: string): string[] => fs.globSync('journal/*', { cwd: path }).map((name) => join(path, name))

@@ -10,7 +10,8 @@ import type { Durability, Log, LogSettings, Partition } from '../../../src/log/i
 import { LOG_SETTINGS, openLog } from '../../../src/log/index.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
-import { idsOf, recordsOf } from '../../support/records.ts'
+import { append, batchesOf, range, readAll, until } from '../../support/partition-steps.ts'
+import { recordsOf } from '../../support/records.ts'
 import { topicOptions } from '../../support/topic-options.ts'
 
 const SMALL: LogSettings = { ...defaultsOf(LOG_SETTINGS), journal_file_size: 256 * 1024, segment_size: 4096 }
@@ -42,43 +43,6 @@ function partitionOf(partitions: readonly Partition[] | undefined): Partition {
 
 const reopened = (log: Log, name: Durability = 'durable'): Partition =>
   partitionOf(log.catalog.topic(0, name)?.partitions)
-
-/** Resolves when all batches are acked. */
-async function append(log: Log, partition: Partition, batches: readonly Uint8Array[], count = 1): Promise<void> {
-  await Promise.all(
-    batches.map(async (recordsView) => {
-      while (!log.hasRoom(recordsView.length)) await new Promise<void>((resolve) => log.onceRoom(resolve))
-      await new Promise<void>((resolve, reject) => {
-        const receipt = { settled: (error: EdgeError | null) => (error === null ? resolve() : reject(error)) }
-        partition.append({ count, baseOriginUs: 1n, recordsView }, receipt)
-      })
-    }),
-  )
-}
-
-async function readAll(partition: Partition, from = 0n): Promise<number[]> {
-  const numbers: number[] = []
-  for (let next = from; next < partition.visibleEnd; ) {
-    const result = await partition.read({ fromOffset: next, maxCount: 500, maxBytes: 1 << 20 })
-    for (const batch of result.batches) numbers.push(...idsOf(batch))
-    assert.ok(result.nextOffset > next, 'a read makes progress')
-    next = result.nextOffset
-  }
-  return numbers
-}
-
-const range = (from: number, end: number): number[] => Array.from({ length: end - from }, (_, index) => from + index)
-const batchesOf = (from: number, end: number, payloadSize = 100): Uint8Array[] =>
-  range(from, end).map((number) => recordsOf([number], payloadSize))
-
-/** Waits until `isTrue`, at most for some seconds. */
-async function until(isTrue: () => boolean): Promise<void> {
-  const end = performance.now() + 10_000
-  while (!isTrue()) {
-    assert.ok(performance.now() < end, 'waited too long')
-    await new Promise((resolve) => setImmediate(resolve))
-  }
-}
 
 for (const durability of ['durable', 'buffered'] as const) {
   test(`what a ${durability} topic acked is read after a clean reopen, at the same offsets`, async (context) => {

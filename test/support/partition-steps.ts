@@ -1,0 +1,46 @@
+/** Steps of tests that fill a partition of a real log and read it back. */
+import assert from 'node:assert/strict'
+import type { EdgeError } from '../../src/errors.ts'
+import type { Log, Partition } from '../../src/log/index.ts'
+import { idsOf, recordsOf } from './records.ts'
+
+/** Resolves when all batches are acked. */
+export async function append(log: Log, partition: Partition, batches: readonly Uint8Array[], count = 1): Promise<void> {
+  await Promise.all(
+    batches.map(async (recordsView) => {
+      while (!log.hasRoom(recordsView.length)) await new Promise<void>((resolve) => log.onceRoom(resolve))
+      await new Promise<void>((resolve, reject) => {
+        const receipt = { settled: (error: EdgeError | null) => (error === null ? resolve() : reject(error)) }
+        partition.append({ count, baseOriginUs: 1n, recordsView }, receipt)
+      })
+    }),
+  )
+}
+
+/** The numbers of all messages from `from` on, in the order in which they are read. */
+export async function readAll(partition: Partition, from = 0n): Promise<number[]> {
+  const numbers: number[] = []
+  for (let next = from; next < partition.visibleEnd; ) {
+    const result = await partition.read({ fromOffset: next, maxCount: 500, maxBytes: 1 << 20 })
+    for (const batch of result.batches) numbers.push(...idsOf(batch))
+    assert.ok(result.nextOffset > next, 'a read makes progress')
+    next = result.nextOffset
+  }
+  return numbers
+}
+
+/** `from .. end - 1`. */
+export const range = (from: number, end: number): number[] =>
+  Array.from({ length: end - from }, (_, index) => from + index)
+/** A batch of one message for each number. */
+export const batchesOf = (from: number, end: number, payloadSize = 100): Uint8Array[] =>
+  range(from, end).map((number) => recordsOf([number], payloadSize))
+
+/** Waits until `isTrue`, at most for some seconds. */
+export async function until(isTrue: () => boolean): Promise<void> {
+  const end = performance.now() + 10_000
+  while (!isTrue()) {
+    assert.ok(performance.now() < end, 'waited too long')
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
