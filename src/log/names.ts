@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../clock.ts'
 import type { StoreCatalog } from './catalog/catalog.ts'
-import { METADATA_FILE } from './catalog/layout.ts'
+import { METADATA_FILE, SQLITE_ENDINGS } from './catalog/layout.ts'
 import { type CatalogOptions, openCatalog } from './catalog/open-catalog.ts'
 import { inspectStore } from './catalog/store-state.ts'
 import type { FileSystem } from './io/file-system.ts'
@@ -42,9 +42,6 @@ export interface Names {
   /** After the engine: it raises floors until its end. Idempotent. */
   close(): Promise<void>
 }
-
-/** SQLite's own side files; both are worth nothing without the database they belong to. */
-const SQLITE_ENDINGS = ['', '-wal', '-shm']
 
 /** @throws {EdgeError} EDGE_STORE_MISSING, EDGE_STORE_NEWER, EDGE_STORE_IN_USE, EDGE_DISK_FULL, EDGE_IO. */
 export async function openNames(options: NamesOptions): Promise<Names> {

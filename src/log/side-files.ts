@@ -1,13 +1,12 @@
 /** Bytes of what lies beside journal and segments: SQLite, what was set aside, and what waits for its removal. */
 import type { Clock } from '../clock.ts'
 import { EdgeError } from '../errors.ts'
-import { METADATA_FILE, TRASH } from './catalog/layout.ts'
+import { METADATA_FILE, SQLITE_ENDINGS, TRASH } from './catalog/layout.ts'
 import type { FileSystem } from './io/file-system.ts'
 import { QUARANTINE } from './quarantine.ts'
 
 /** Not measured more often: it lists folders, and is asked for by every look at the statistics. */
 const MEASURED_FOR_US = 1_000_000
-const SQLITE_ENDINGS = ['', '-wal', '-shm']
 
 export class SideFiles {
   readonly #fileSystem: FileSystem

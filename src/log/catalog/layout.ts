@@ -16,6 +16,8 @@ export const STREAMS = 'streams'
 export const STAGING = 'staging'
 export const TRASH = 'trash'
 export const METADATA_FILE = 'metadata.sqlite'
+/** The database and SQLite's own side files, which are worth nothing without the database they belong to. */
+export const SQLITE_ENDINGS = ['', '-wal', '-shm']
 
 /** Ids and keys are u32. */
 const NUMBER_MAX = 2 ** 32 - 1

@@ -1,23 +1,13 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { EdgeError } from '../../../src/errors.ts'
-import type { ConsumerKind, CursorRow, Partition, Stream, Topic, TopicOptions } from '../../../src/log/api.ts'
+import type { ConsumerKind, CursorRow, Partition, Stream, Topic } from '../../../src/log/api.ts'
 import type { DropTotal } from '../../../src/log/metadata/log-tables.ts'
 import type { SealedSegment } from '../../../src/log/ports.ts'
 import { RetentionLoop } from '../../../src/log/retention-loop.ts'
+import { topicOptions } from '../../support/topic-options.ts'
 
-const OPTIONS: TopicOptions = {
-  durability: 'durable',
-  overflow: 'drop-oldest',
-  messageExpiryUs: null,
-  maxSizeBytes: null,
-  segmentSizeBytes: null,
-  compression: 'none',
-  replicationFactor: 1,
-  dedupWindow: null,
-  retainLast: false,
-  given: new Map(),
-}
+const OPTIONS = topicOptions('durable')
 
 /** One partition of segments of 10 messages and 100 bytes each, and everything around it. */
 class World {

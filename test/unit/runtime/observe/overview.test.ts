@@ -3,19 +3,9 @@ import { test } from 'node:test'
 import { findingAdvice } from '../../../../src/runtime/observe/finding-advice.ts'
 import { MAX_LISTED_TOPICS, type OverviewSources, viewOverview } from '../../../../src/runtime/observe/overview.ts'
 import { MemoryLog } from '../../../support/memory-log.ts'
+import { topicOptions } from '../../../support/topic-options.ts'
 
-const OPTIONS = {
-  durability: 'durable',
-  overflow: 'drop-oldest',
-  messageExpiryUs: null,
-  maxSizeBytes: null,
-  segmentSizeBytes: null,
-  compression: 'none',
-  replicationFactor: 1,
-  dedupWindow: null,
-  retainLast: false,
-  given: new Map(),
-} as const
+const OPTIONS = topicOptions('durable')
 
 const sourcesOf = (log: MemoryLog, lag: bigint | null = null): OverviewSources => ({
   version: '1.2.3',
