@@ -24,6 +24,7 @@ import { Connection, type RequestOptions } from './connection.ts'
 import { Consumer, type ConsumerOptions } from './consumer.ts'
 import { Producer, type ProducerOptions } from './producer.ts'
 import { Backoff } from './retry.ts'
+import { sleep } from './sleep.ts'
 
 export interface ClientOptions {
   readonly clock?: Clock
@@ -193,7 +194,7 @@ export class Client implements Requester, AsyncDisposable {
         this.#enter('disconnected', error)
         const aliveMs = (this.clock.monotonicUs() - this.#connectedAtUs) / US_MS
         if (aliveMs > SDK_DEFAULTS.stableAfterMs) this.#backoff.reset()
-        if (aliveMs < reestablishAfterMs) await this.#sleep(this.#backoff.nextDelayUs() / US_MS)
+        if (aliveMs < reestablishAfterMs) await sleep(this.#backoff.nextDelayUs() / US_MS, this.#abort.signal)
       }
       try {
         await this.#connect()
@@ -204,7 +205,7 @@ export class Client implements Requester, AsyncDisposable {
         if (isHopeless(error) || (reconnectionRetries !== null && failures > reconnectionRetries)) {
           this.#failWaiters(toEdgeError(error))
         }
-        await this.#sleep(this.#backoff.nextDelayUs() / US_MS)
+        await sleep(this.#backoff.nextDelayUs() / US_MS, this.#abort.signal)
       }
     }
   }
@@ -239,20 +240,6 @@ export class Client implements Requester, AsyncDisposable {
     if (this.#state === 'closed') return
     this.#state = state
     this.#options.onStateChange?.(state, error)
-  }
-
-  async #sleep(delayMs: number): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const { signal } = this.#abort
-      const done = (): void => {
-        clearTimeout(timer)
-        signal.removeEventListener('abort', done)
-        resolve()
-      }
-      const timer = setTimeout(done, delayMs)
-      signal.addEventListener('abort', done, { once: true })
-      if (signal.aborted) done()
-    })
   }
 }
 

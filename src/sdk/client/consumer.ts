@@ -15,6 +15,7 @@ import type { Client } from './client.ts'
 import { GroupMembership } from './group-membership.ts'
 import type { PolledMessage } from './messages.ts'
 import { iggyCodeOf } from './server-error.ts'
+import { sleep } from './sleep.ts'
 
 export type CommitMode =
   /** Nothing is stored. */
@@ -108,7 +109,7 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
         if (count > 0) {
           idleMs = SDK_DEFAULTS.consumerIdleMinMs
         } else {
-          await this.#pause(idleMs)
+          await sleep(idleMs, this.#abort.signal)
           idleMs = Math.min(idleMs * 2, SDK_DEFAULTS.consumerIdleMaxMs)
         }
       }
@@ -290,21 +291,7 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
     if (this.#isClosed) return
     if (!isMembership && !error.isRetryable) throw error
     if (isMembership) this.#membership?.invalidate()
-    await this.#pause(SDK_DEFAULTS.consumerIdleMaxMs)
-  }
-
-  async #pause(delayMs: number): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const { signal } = this.#abort
-      const done = (): void => {
-        clearTimeout(timer)
-        signal.removeEventListener('abort', done)
-        resolve()
-      }
-      const timer = setTimeout(done, delayMs)
-      signal.addEventListener('abort', done, { once: true })
-      if (signal.aborted) done()
-    })
+    await sleep(SDK_DEFAULTS.consumerIdleMaxMs, this.#abort.signal)
   }
 }
 
