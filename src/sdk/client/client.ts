@@ -16,6 +16,7 @@ import { TopicsApi } from '../api/topics.ts'
 import { UsersApi } from '../api/users.ts'
 import type { ConnectionTarget } from '../connection-string.ts'
 import { SDK_DEFAULTS } from '../defaults.ts'
+import { sleep } from '../sleep.ts'
 import type { Dial } from '../transport/transport.ts'
 import { CODE, type CommandCode, OPERATION, operationOf } from '../wire/codes.ts'
 import type { RequestBody, ResponseBody } from '../wire/commands/index.ts'
@@ -24,7 +25,6 @@ import { Connection, type RequestOptions } from './connection.ts'
 import { Consumer, type ConsumerOptions } from './consumer.ts'
 import { Producer, type ProducerOptions } from './producer.ts'
 import { Backoff } from './retry.ts'
-import { sleep } from './sleep.ts'
 
 export interface ClientOptions {
   readonly clock?: Clock

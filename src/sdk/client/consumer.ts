@@ -9,13 +9,13 @@ import { EdgeError, toEdgeError } from '../../errors.ts'
 import type { Polled } from '../api/messages.ts'
 import type { StoredOffset } from '../api/offsets.ts'
 import { SDK_DEFAULTS } from '../defaults.ts'
+import { sleep } from '../sleep.ts'
 import { PARTITION_NOT_OWNED } from '../wire/commands/messages.ts'
 import type { Consumer as ConsumerIdentity, Identifier, PollingStrategy } from '../wire/primitives.ts'
 import type { Client } from './client.ts'
 import { GroupMembership } from './group-membership.ts'
 import type { PolledMessage } from './messages.ts'
 import { iggyCodeOf } from './server-error.ts'
-import { sleep } from './sleep.ts'
 
 export type CommitMode =
   /** Nothing is stored. */

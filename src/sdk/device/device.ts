@@ -7,6 +7,7 @@ import { systemClock } from '../../clock.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import { Backoff } from '../client/retry.ts'
 import { SDK_DEFAULTS } from '../defaults.ts'
+import { sleep } from '../sleep.ts'
 import type { TransportEvents } from '../transport/transport.ts'
 import type { WebTransportSession } from '../transport/webtransport.ts'
 import {
@@ -240,7 +241,7 @@ export class Device implements AsyncDisposable {
       if (error) this.#options.onEvent?.({ type: 'error', error })
       const delayMs = Math.max(this.#backoff.nextDelayUs() / US_MS, this.#pauseMs)
       this.#pauseMs = 0
-      await this.#sleep(delayMs)
+      await sleep(delayMs, this.#abort.signal)
     }
   }
 
@@ -386,19 +387,5 @@ export class Device implements AsyncDisposable {
 
   #uptimeMs(): number {
     return Math.round(this.#clock.monotonicUs() / US_MS)
-  }
-
-  async #sleep(delayMs: number): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(done, delayMs)
-      const { signal } = this.#abort
-      function done(): void {
-        clearTimeout(timer)
-        signal.removeEventListener('abort', done)
-        resolve()
-      }
-      signal.addEventListener('abort', done, { once: true })
-      if (signal.aborted) done()
-    })
   }
 }
