@@ -9,36 +9,42 @@ export type Checksum = (bytes: Uint8Array, start: number, end: number, seed: num
 
 const POLYNOMIAL = 0xedb88320
 
-/** Four tables: `TABLES[k][b]` is the sum of byte `b` followed by `k` zero bytes. */
-const TABLES: readonly Uint32Array[] = createTables()
+/** Bytes taken at once. */
+const STEP = 8
+/** `STEP` tables in one: the entry of byte `b` in table `k` is the sum of `b` followed by `k` zero bytes. Signed: faster. */
+const TABLES = createTables()
 
 export const crc32: Checksum = (bytes, start, end, seed) => {
-  const [t0, t1, t2, t3] = TABLES as [Uint32Array, Uint32Array, Uint32Array, Uint32Array]
   let sum = ~seed
   let at = start
-  for (; at + 4 <= end; at += 4) {
-    sum ^= byte(bytes, at) | (byte(bytes, at + 1) << 8) | (byte(bytes, at + 2) << 16) | (byte(bytes, at + 3) << 24)
-    sum = at32(t3, sum & 255) ^ at32(t2, (sum >>> 8) & 255) ^ at32(t1, (sum >>> 16) & 255) ^ at32(t0, sum >>> 24)
+  for (; at + STEP <= end; at += STEP) {
+    sum =
+      entry(7, sum ^ byte(bytes, at)) ^
+      entry(6, (sum >>> 8) ^ byte(bytes, at + 1)) ^
+      entry(5, (sum >>> 16) ^ byte(bytes, at + 2)) ^
+      entry(4, (sum >>> 24) ^ byte(bytes, at + 3)) ^
+      entry(3, byte(bytes, at + 4)) ^
+      entry(2, byte(bytes, at + 5)) ^
+      entry(1, byte(bytes, at + 6)) ^
+      entry(0, byte(bytes, at + 7))
   }
-  for (; at < end; at++) sum = at32(t0, (sum ^ byte(bytes, at)) & 255) ^ (sum >>> 8)
+  for (; at < end; at++) sum = entry(0, sum ^ byte(bytes, at)) ^ (sum >>> 8)
   return ~sum >>> 0
 }
 
-function createTables(): Uint32Array[] {
-  const first = new Uint32Array(256)
+function createTables(): Int32Array {
+  const tables = new Int32Array(STEP * 256)
   for (let value = 0; value < 256; value++) {
     let sum = value
     for (let bit = 0; bit < 8; bit++) sum = (sum & 1) === 1 ? (sum >>> 1) ^ POLYNOMIAL : sum >>> 1
-    first[value] = sum
+    tables[value] = sum
   }
-  const second = shifted(first, first)
-  const third = shifted(first, second)
-  return [first, second, third, shifted(first, third)]
-}
-
-/** The table for one more zero byte behind. */
-function shifted(first: Uint32Array, before: Uint32Array): Uint32Array {
-  return before.map((sum) => at32(first, sum & 255) ^ (sum >>> 8))
+  for (let at = 256; at < tables.length; at++) {
+    // One more zero byte behind.
+    const before = tables[at - 256] ?? 0
+    tables[at] = (tables[before & 255] ?? 0) ^ (before >>> 8)
+  }
+  return tables
 }
 
 // The index is in range by construction; the fallback is for the type checker and is optimised away.
@@ -46,6 +52,6 @@ function byte(bytes: Uint8Array, at: number): number {
   return bytes[at] ?? 0
 }
 
-function at32(table: Uint32Array, at: number): number {
-  return table[at] ?? 0
+function entry(table: number, value: number): number {
+  return TABLES[(table << 8) | (value & 255)] ?? 0
 }

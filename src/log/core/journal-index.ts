@@ -74,6 +74,8 @@ export class JournalIndex {
 
   /** The batch was written again, elsewhere. */
   move(baseOffset: bigint, fileNumber: number, position: number): boolean {
+    // Nearly always it is a new one, behind all others.
+    if (this.count === 0 || this.#offsetAt(this.count - 1) < Number(baseOffset)) return false
     const entry = this.find(baseOffset)
     if (entry < 0 || this.#offsetAt(entry) !== Number(baseOffset)) return false
     this.#places[this.#start + entry] = placeOf(fileNumber, position)

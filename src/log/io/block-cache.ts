@@ -1,63 +1,62 @@
 /**
- * Decoded blocks, for readers that go on in small steps: the least recently used go first. Bounded in number and in bytes,
- * so that one large block does not stay behind for the size of hundreds.
+ * Decoded blocks, for readers that go on in small steps. They lie one behind the other in memory that is used round and
+ * round, so a new one takes the place of the oldest: nothing is allocated, and where the memory is the kernels' own,
+ * records are read from it without a copy. A view is good until the next `add`.
  */
-import { BLOCK_RAW_SIZE } from '../core/segment-format.ts'
+import { alignUp } from '../core/byte-area.ts'
 import type { Segment } from './segment.ts'
 
 interface CachedBlock {
   readonly segment: Segment
   readonly position: number
-  readonly raw: Uint8Array
+  /** Where it lies. */
+  readonly at: number
+  readonly end: number
+  readonly rawView: Uint8Array
 }
 
+const ALIGNMENT = 8
+/** A larger part of the memory would leave nothing of the other blocks. */
+const LARGEST_PART = 0.5
+
 export class BlockCache {
-  readonly #maxCount: number
-  /** The least recently used first. Few enough to look through from behind. */
+  readonly #bytes: Uint8Array
+  /** The oldest first. Few enough to look through from behind. */
   #blocks: CachedBlock[] = []
-  #sizeBytes = 0
+  #next = 0
 
-  constructor(maxCount: number) {
-    this.#maxCount = maxCount
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes
   }
 
-  /** What all blocks together may take. */
-  get maxSizeBytes(): number {
-    return this.#maxCount * BLOCK_RAW_SIZE
-  }
-
+  /** What the blocks take that are there. */
   get sizeBytes(): number {
-    return this.#sizeBytes
+    return this.#blocks.reduce((sum, { rawView }) => sum + rawView.length, 0)
   }
 
   find(segment: Segment, position: number): Uint8Array | undefined {
-    const at = this.#blocks.findLastIndex((block) => block.position === position && block.segment === segment)
-    const found = this.#blocks[at]
-    if (found === undefined) return undefined
-    if (at < this.#blocks.length - 1) {
-      this.#blocks.splice(at, 1)
-      this.#blocks.push(found)
-    }
-    return found.raw
+    return this.#blocks.findLast((block) => block.position === position && block.segment === segment)?.rawView
   }
 
-  add(segment: Segment, position: number, raw: Uint8Array): void {
-    if (raw.length > this.maxSizeBytes) return
-    this.#blocks.push({ segment, position, raw })
-    this.#sizeBytes += raw.length
-    while (this.#blocks.length > this.#maxCount || this.#sizeBytes > this.maxSizeBytes) {
-      this.#sizeBytes -= this.#blocks.shift()?.raw.length ?? 0
-    }
+  /** Copies the block in. @returns where it lies, or undefined for one that is too large to be kept. */
+  add(segment: Segment, position: number, raw: Uint8Array): Uint8Array | undefined {
+    if (raw.length > this.#bytes.length * LARGEST_PART) return undefined
+    const at = this.#next + raw.length <= this.#bytes.length ? this.#next : 0
+    const end = at + raw.length
+    this.#blocks = this.#blocks.filter((block) => block.end <= at || block.at >= end)
+    const rawView = this.#bytes.subarray(at, end)
+    rawView.set(raw)
+    this.#blocks.push({ segment, position, at, end, rawView })
+    this.#next = alignUp(end, ALIGNMENT)
+    return rawView
   }
 
   /** The file is gone or renamed. */
   forget(path: string): void {
     this.#blocks = this.#blocks.filter(({ segment }) => segment.path !== path)
-    this.#sizeBytes = this.#blocks.reduce((sum, { raw }) => sum + raw.length, 0)
   }
 
   clear(): void {
     this.#blocks = []
-    this.#sizeBytes = 0
   }
 }

@@ -41,6 +41,8 @@ export class JournalReader {
   readonly #verified: VerifiedBody[] = []
   #nextVerified = 0
   #used = 0
+  /** What the last read left in the buffer: a batch of 1,000 messages is polled 100 at a time. */
+  #lastRead: ReadBytes | undefined
   /** Why a batch of the last run is missing, where more is known than that it is damaged. */
   failure: EdgeError | undefined
 
@@ -90,10 +92,32 @@ export class JournalReader {
       count++
     }
     if (count === 0) return []
-    const base = this.#used
-    file.handle.read(this.#buffer.bytes.subarray(base, base + end - start), start)
+    const shift = this.#shiftOf(file, start, end)
+    const batches: (ReadBatch | null)[] = []
+    for (let entry = first; entry < first + count; entry++) batches.push(this.#parse(file, shift, index, entry))
+    return batches
+  }
+
+  /** Makes sure that the bytes are in the buffer. @returns what to add to a position in the file for that in the buffer. */
+  #shiftOf(file: JournalFile, start: number, end: number): number {
+    const last = this.#lastRead
+    const isThere =
+      last !== undefined &&
+      last.file === file &&
+      last.generation === file.generation &&
+      start >= last.start &&
+      end <= last.end &&
+      // Nothing is read over it, nor over what was handed out since the restart.
+      this.#used === 0
+    if (isThere) {
+      this.#used = last.end + last.shift
+      return last.shift
+    }
+    const shift = this.#used - start
+    file.handle.read(this.#buffer.bytes.subarray(this.#used, this.#used + end - start), start)
     this.#used += end - start
-    return Array.from({ length: count }, (_, k) => this.#parse(file, base - start, index, first + k))
+    this.#lastRead = { file, generation: file.generation, start, end, shift }
+    return shift
   }
 
   /** Header of one entry. */
@@ -109,6 +133,7 @@ export class JournalReader {
 
   /** The same from a file whose groups are sealed: each is opened whole and its batches copied. */
   #readSealed(file: JournalFile, index: JournalIndex, first: number, last: number): (ReadBatch | null)[] {
+    this.#lastRead = undefined
     const batches: (ReadBatch | null)[] = []
     for (let entry = first; entry <= last && index.fileNumber(entry) === file.number; entry++) {
       const [position, size] = [index.position(entry), index.size(entry)]
@@ -166,12 +191,38 @@ export class JournalReader {
   }
 }
 
+interface ReadBytes {
+  readonly file: JournalFile
+  readonly generation: number
+  /** Where they lie in the file; what is written there stays until its next generation. */
+  readonly start: number
+  readonly end: number
+  readonly shift: number
+}
+
 interface VerifiedBody {
   readonly fileNumber: number
   readonly position: number
   /** What is written at this position after a restart or into the file's next life has another one. */
   readonly seed: number
   readonly crc: number
+}
+
+/** Checks one batch at `at`, header and body. @returns its header, or null when it is damaged. */
+export function checkBatch(
+  area: ByteArea,
+  at: number,
+  size: number,
+  seed: number,
+  checksum: Checksum,
+): BatchHeader | null {
+  if (!isBatchHeaderIntact(area, at, seed)) return null
+  const header = decodeBatchHeader(area, at, at + size)
+  if (header === undefined) return null
+  const bodyAt = at + BATCH_HEADER_SIZE
+  const isBodyIntact =
+    header.bodySize === 0 || checksum(area.bytes, bodyAt, bodyAt + header.bodySize, 0) === header.bodyCrc
+  return isBodyIntact ? header : null
 }
 
 /** Checks and parses one batch at `at`. @returns null when it is damaged. */
@@ -182,13 +233,11 @@ export function parseBatch(
   seed: number,
   checksum: Checksum,
 ): ReadBatch | null {
-  if (!isBatchHeaderIntact(area, at, seed)) return null
-  const header = decodeBatchHeader(area, at, at + size)
-  if (header === undefined) return null
+  const header = checkBatch(area, at, size, seed, checksum)
+  if (header === null) return null
   const bodyAt = at + BATCH_HEADER_SIZE
-  const bodyEnd = bodyAt + header.bodySize
-  if (header.bodySize > 0 && checksum(area.bytes, bodyAt, bodyEnd, 0) !== header.bodyCrc) return null
-  return { header, recordsView: area.bytes.subarray(recordsStart(area, header, bodyAt), bodyEnd) }
+  const recordsView = area.bytes.subarray(recordsStart(area, header, bodyAt), bodyAt + header.bodySize)
+  return { header, recordsView }
 }
 
 /** Where the records begin: behind the tag, if there is one. */

@@ -60,6 +60,8 @@ export class Journal {
   #isTurnDue = false
   #isFileWanted = false
   #cancelTimer: (() => void) | undefined
+  /** When it ends, on the monotonic clock. */
+  #timerUs = Number.POSITIVE_INFINITY
   #appendedCount = 0
   #syncedCount = 0
 
@@ -203,15 +205,25 @@ export class Journal {
   #turn = (): void => {
     this.#isTurnDue = false
     if (this.#isClosed) return
-    this.#cancelTimer?.()
-    this.#cancelTimer = undefined
-    const decision = this.#commit.decide(this.#nowUs())
+    const nowUs = this.#nowUs()
+    const decision = this.#commit.decide(nowUs)
     if (decision.isWriteDue) this.#writeAll()
     if (decision.isSyncDue) this.#startSync()
     const { againInUs } = decision
     if (againInUs === undefined) return
     if (againInUs < TIMER_US) this.#soon()
-    else this.#cancelTimer = this.#options.scheduler.after(Math.ceil(againInUs / 1000), this.#turn)
+    else this.#turnAt(nowUs + againInUs)
+  }
+
+  /** A timer that ends earlier stays: it asks again. One per turn would be made and cancelled thousands of times a second. */
+  #turnAt(dueUs: number): void {
+    if (this.#timerUs <= dueUs) return
+    this.#cancelTimer?.()
+    this.#timerUs = dueUs
+    this.#cancelTimer = this.#options.scheduler.after(Math.ceil((dueUs - this.#nowUs()) / 1000), () => {
+      this.#timerUs = Number.POSITIVE_INFINITY
+      this.#turn()
+    })
   }
 
   // ---- write ------------------------------------------------------------------------------------------------------

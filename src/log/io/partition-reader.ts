@@ -119,7 +119,7 @@ export class PartitionReader {
           if (batch.header.kind === BATCH_KIND.external && end > taken.next) {
             return this.#readExternal(partition, { base, end }, taken)
           }
-          if (!taken.addHot(batch)) return undefined
+          if (!taken.add(batch)) return undefined
           continue
         }
         partition.damaged(base, nextBase, this.#journal.failure ?? 'a batch in the journal does not fit its checksum')
@@ -157,7 +157,10 @@ export class PartitionReader {
     try {
       const [entry] = segment === undefined ? [] : this.#segments.index(segment)
       if (segment === undefined || entry === undefined) throw new EdgeError('EDGE_BATCH_CORRUPT', 'its file is missing')
-      takeBlock(await this.#segments.readBlock(segment, entry.position), taken)
+      await this.#segments.loadBlock(segment, entry.position, (raw, isLasting) => {
+        takeBlock(raw, taken, isLasting)
+        taken.keep()
+      })
     } catch (error) {
       partition.damaged(range.base, range.end, toEdgeError(error))
       taken.skipTo(range.end)
@@ -178,7 +181,7 @@ export class PartitionReader {
 
   // ---- cold -------------------------------------------------------------------------------------------------------
 
-  /** At once as far as blocks are decoded already, else later. Either way decoded blocks stay as they are. */
+  /** At once as far as blocks are decoded already, else later. */
   #readCold(partition: ReadablePartition, taken: Taken): Promise<void> | undefined {
     const { bounds } = taken
     while (!taken.isDone && taken.next < partition.segmentEnd) {
@@ -191,32 +194,29 @@ export class PartitionReader {
       }
       const from = taken.next
       if (place.entry.baseOffset > taken.next && !taken.skipTo(place.entry.baseOffset)) return undefined
-      const raw = this.#blockAt(partition, place, taken.next)
+      const decoded = this.#segments.decodedBlock(place.segment, place.entry.position)
+      const waiting = decoded === undefined ? this.#takeLater(partition, place, from, taken) : undefined
       // Who reads from block to block goes on: the next one is decoded meanwhile.
       if (place.entry.baseOffset >= bounds.from) this.#readAhead(place)
-      const take = (decoded: Uint8Array | undefined): boolean => {
-        if (isMissingBefore(place, from, decoded)) partition.damaged(from, place.entry.baseOffset, MISSING_BLOCKS)
-        return takePlace(decoded, place, taken)
-      }
-      if (raw instanceof Promise) return raw.then((decoded) => void take(decoded))
-      if (!take(raw)) return undefined
+      if (waiting !== undefined) return waiting
+      const block = decoded === undefined ? undefined : { raw: decoded, isLasting: false }
+      if (!takePlace(partition, place, from, block, taken)) return undefined
     }
     return undefined
   }
 
-  /** @returns undefined when the block cannot be read, which is told. */
-  #blockAt(
-    partition: ReadablePartition,
-    place: BlockPlace,
-    from: bigint,
-  ): Uint8Array | undefined | Promise<Uint8Array | undefined> {
-    const failed = (error: unknown): undefined => {
+  /** What cannot be read is told and passed over. */
+  async #takeLater(partition: ReadablePartition, place: BlockPlace, from: bigint, taken: Taken): Promise<void> {
+    try {
+      await this.#segments.loadBlock(place.segment, place.entry.position, (raw, isLasting) => {
+        takePlace(partition, place, from, { raw, isLasting }, taken)
+        taken.keep()
+      })
+    } catch (error) {
       // Retention may have dropped the segment meanwhile: not damage, the reader goes on behind it.
-      if (!partition.segments.includes(place.segment)) return undefined
-      partition.damaged(from, place.end, toEdgeError(error))
+      if (partition.segments.includes(place.segment)) partition.damaged(taken.next, place.end, toEdgeError(error))
+      takePlace(partition, place, from, undefined, taken)
     }
-    const raw = this.#segments.readBlock(place.segment, place.entry.position)
-    return raw instanceof Promise ? raw.catch(failed) : raw
   }
 
   #readAhead({ segment, nextEntry }: BlockPlace): void {
@@ -245,12 +245,16 @@ export class PartitionReader {
     return undefined
   }
 
-  async #rawOrNothing(segment: Segment, entry: IndexEntry): Promise<Uint8Array> {
-    try {
-      return await this.#segments.readBlock(segment, entry.position)
-    } catch {
-      return new Uint8Array(0)
+  /** Offset of the first batch of a block that was appended at `timeUs` or later; undefined also when it cannot be read. */
+  async #offsetInBlock(segment: Segment, entry: IndexEntry, timeUs: bigint): Promise<bigint | undefined> {
+    let found: bigint | undefined
+    const look = (raw: Uint8Array): void => {
+      found = [...batchesOf(raw)].find(({ header }) => header.appendTimeUs >= timeUs)?.header.baseOffset
     }
+    const decoded = this.#segments.decodedBlock(segment, entry.position)
+    if (decoded !== undefined) look(decoded)
+    else await this.#segments.loadBlock(segment, entry.position, look).catch(() => undefined)
+    return found
   }
 
   #indexOf(partition: ReadablePartition, segment: Segment): readonly IndexEntry[] {
@@ -271,10 +275,9 @@ export class PartitionReader {
       const before = entries.findLastIndex((entry) => entry.firstTimeUs < timeUs)
       const entry = entries[before]
       if (entry === undefined) continue
-      const raw = await this.#rawOrNothing(segment, entry)
-      const within = [...batchesOf(raw)].find(({ header }) => header.appendTimeUs >= timeUs)
+      const within = await this.#offsetInBlock(segment, entry, timeUs)
       const next = entries[before + 1]?.baseOffset ?? partition.segments[at + 1]?.baseOffset
-      const found = within?.header.baseOffset ?? next ?? this.#offsetInJournal(partition.index, timeUs, end)
+      const found = within ?? next ?? this.#offsetInJournal(partition.index, timeUs, end)
       return later(found, start)
     }
     return start
@@ -315,14 +318,21 @@ function isMissingBefore({ entry, isFirst }: BlockPlace, from: bigint, raw: Uint
 }
 
 /** Takes what is wanted of a block; one that could not be read is passed over. @returns false when no more is wanted. */
-function takePlace(raw: Uint8Array | undefined, place: BlockPlace, taken: Taken): boolean {
-  if (raw !== undefined && !takeBlock(raw, taken)) return false
+function takePlace(
+  partition: ReadablePartition,
+  place: BlockPlace,
+  from: bigint,
+  block: { readonly raw: Uint8Array; readonly isLasting: boolean } | undefined,
+  taken: Taken,
+): boolean {
+  if (isMissingBefore(place, from, block?.raw)) partition.damaged(from, place.entry.baseOffset, MISSING_BLOCKS)
+  if (block !== undefined && !takeBlock(block.raw, taken, block.isLasting)) return false
   return taken.isFull || taken.next >= place.end || taken.skipTo(place.end)
 }
 
 /** @returns false when no more is wanted. */
-function takeBlock(raw: Uint8Array, taken: Taken): boolean {
-  for (const batch of batchesOf(raw, taken.next)) if (!taken.add(batch)) return false
+function takeBlock(raw: Uint8Array, taken: Taken, isLasting: boolean): boolean {
+  for (const batch of batchesOf(raw, taken.next)) if (!taken.add(batch, isLasting)) return false
   return true
 }
 

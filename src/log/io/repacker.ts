@@ -18,7 +18,7 @@ import type { Scheduler } from '../scheduler.ts'
 import type { BlockCodec } from './block-codec.ts'
 import type { FileSystem } from './file-system.ts'
 import type { JournalFile } from './journal-file.ts'
-import { parseBatch } from './journal-reader.ts'
+import { checkBatch } from './journal-reader.ts'
 import { RepackBuffer } from './repack-buffer.ts'
 import { openGroupInPlace } from './sealed-groups.ts'
 import type { SegmentFiles } from './segment-files.ts'
@@ -202,14 +202,13 @@ export class Repacker {
       const baseOffset = index.baseOffset(entry)
       const position = index.position(entry)
       const size = index.size(entry)
-      const parsed = parseBatch(area, position, size, file.seedAt(position), this.#options.checksum)
-      if (parsed === null || parsed.header.baseOffset !== baseOffset || parsed.header.key !== partition.key) {
+      const header = checkBatch(area, position, size, file.seedAt(position), this.#options.checksum)
+      if (header === null || header.baseOffset !== baseOffset || header.key !== partition.key) {
         const end = entry + 1 < index.count ? index.baseOffset(entry + 1) : partition.watermark.writtenEnd
         partition.damaged(baseOffset, end, 'a batch in the journal does not fit its checksum')
         job.endOffset = end
         continue
       }
-      const { header } = parsed
       if (header.kind === BATCH_KIND.sequence || baseOffset < partition.logStartOffset) continue
       job.endOffset = header.baseOffset + BigInt(header.count)
       yield { header, position, size, boot: file.bootAt(position) }

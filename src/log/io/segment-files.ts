@@ -4,7 +4,7 @@
  * A body is decoded only after its CRC; a block that is damaged costs its own offsets and nothing else.
  */
 import { EdgeError } from '../../errors.ts'
-import { alignUp, areaOf, type ByteArea, createArea } from '../core/byte-area.ts'
+import { alignUp, areaOf, type ByteArea, createArea, discard } from '../core/byte-area.ts'
 import type { Checksum } from '../core/checksum.ts'
 import {
   BLOCK_ALIGNMENT,
@@ -32,8 +32,12 @@ export interface SegmentFilesOptions {
   readonly checksum: Checksum
   readonly codec: BlockCodec
   readonly maxOpenFiles: number
-  readonly maxDecodedBlocks: number
+  /** Where decoded blocks are kept. */
+  readonly decodedBytes: Uint8Array
 }
+
+/** What to do with a decoded block; unless it is lasting, the view is valid until this returns. */
+export type UseBlock = (rawView: Uint8Array, isLasting: boolean) => void
 
 /** Blocks that are decoded at the same time before anybody asked for them: as many as the pool has threads. */
 const MAX_READ_AHEAD = 2
@@ -46,11 +50,16 @@ export class SegmentFiles {
   readonly #open = new Map<string, LogFile>()
   readonly #decoded: BlockCache
   /** Blocks on their way into memory: who wants the same one waits for it. */
-  #reading: { readonly segment: Segment; readonly position: number; readonly raw: Promise<Uint8Array> }[] = []
+  #reading: {
+    readonly segment: Segment
+    readonly position: number
+    readonly users: UseBlock[]
+    readonly ended: Promise<void>
+  }[] = []
 
   constructor(options: SegmentFilesOptions) {
     this.#options = options
-    this.#decoded = new BlockCache(options.maxDecodedBlocks)
+    this.#decoded = new BlockCache(options.decodedBytes)
   }
 
   get openCount(): number {
@@ -82,30 +91,44 @@ export class SegmentFiles {
     this.#decoded.clear()
   }
 
+  /** @returns the raw batches of a block that is decoded already, valid in this turn; else `loadBlock` it. */
+  decodedBlock(segment: Segment, position: number): Uint8Array | undefined {
+    return this.#decoded.find(segment, position)
+  }
+
   /**
-   * @returns the raw batches of a block, at once when it is decoded already. They stay as they are.
-   * @throws EDGE_BATCH_CORRUPT, EDGE_DECRYPT_FAILED, EDGE_IO, also as a rejection.
+   * Decodes a block and gives its raw batches to `use` before anything else runs.
+   *
+   * @throws as a rejection EDGE_BATCH_CORRUPT, EDGE_DECRYPT_FAILED, EDGE_IO.
    */
-  readBlock(segment: Segment, position: number): Uint8Array | Promise<Uint8Array> {
-    const decoded = this.#decoded.find(segment, position)
-    if (decoded !== undefined) return decoded
+  loadBlock(segment: Segment, position: number, use: UseBlock): Promise<void> {
     const running = this.#reading.find((block) => block.position === position && block.segment === segment)
-    if (running !== undefined) return running.raw
-    const block = { segment, position, raw: this.#decode(segment, position) }
+    if (running !== undefined) {
+      running.users.push(use)
+      return running.ended
+    }
+    const users = [use]
+    const block = { segment, position, users, ended: this.#load(segment, position, users) }
     this.#reading.push(block)
     const ended = (): void => {
       this.#reading = this.#reading.filter((each) => each !== block)
     }
-    block.raw.then(ended, ended)
-    return block.raw
+    block.ended.then(ended, ended)
+    return block.ended
   }
 
   /** Begins to decode what a reader that goes on will want next. */
   readAhead(segment: Segment, position: number): void {
-    if (this.#reading.length >= MAX_READ_AHEAD) return
-    const block = this.readBlock(segment, position)
+    if (this.#reading.length >= MAX_READ_AHEAD || this.decodedBlock(segment, position) !== undefined) return
     // Whoever comes for it is told what is wrong with it.
-    if (block instanceof Promise) block.catch(() => undefined)
+    this.loadBlock(segment, position, () => undefined).catch(() => undefined)
+  }
+
+  async #load(segment: Segment, position: number, users: readonly UseBlock[]): Promise<void> {
+    const raw = await this.#decode(segment, position)
+    const kept = this.#decoded.add(segment, position, raw)
+    for (const use of users) use(kept ?? raw, kept === undefined)
+    if (kept !== undefined) discard(raw)
   }
 
   async #decode(segment: Segment, position: number): Promise<Uint8Array> {
@@ -119,7 +142,6 @@ export class SegmentFiles {
     const body = openBlockBody(segment.cipher, block, bytes)
     const raw = await codec.decode({ codec: block.codec, bytes: body }, block.rawSize)
     if (raw.length !== block.rawSize) throw corrupt(segment, position)
-    this.#decoded.add(segment, position, raw)
     return raw
   }
 

@@ -16,7 +16,7 @@ export class Taken {
   readonly #idSeed: bigint
   readonly bounds: ReadBounds
   readonly #batches: StoredBatch[] = []
-  /** How many of the batches lie where they outlive this turn; the others lie in the journal reader's buffer. */
+  /** How many of the batches lie where they outlive this turn; the others lie in buffers that are used again. */
   #keptCount = 0
   #hole: { from: bigint; end: bigint } | undefined
   /** Something was left for the next read. */
@@ -48,7 +48,7 @@ export class Taken {
     return this.count === 0 || this.bytes + sizeBytes <= this.bounds.maxBytes
   }
 
-  /** Copies what lies in the buffer. */
+  /** Copies what would not outlive this turn. */
   keep(): void {
     for (const [at, batch] of this.#batches.entries()) {
       if (at >= this.#keptCount) this.#batches[at] = { ...batch, recordsView: new Uint8Array(batch.recordsView) }
@@ -56,18 +56,15 @@ export class Taken {
     this.#keptCount = this.#batches.length
   }
 
-  /** Of a decoded block, which stays as it is. @returns false when the batch was not taken. */
-  add(batch: ReadBatch): boolean {
-    const isKept = this.#keptCount === this.#batches.length
-    const isTaken = this.addHot(batch)
-    if (isKept) this.#keptCount = this.#batches.length
-    return isTaken
-  }
-
-  /** Of the buffer. @returns false when the batch was not taken: there is enough, or a second hole lies before it. */
-  addHot(batch: ReadBatch): boolean {
+  /**
+   * @param isLasting its bytes are nobody else's and stay as they are.
+   * @returns false when the batch was not taken: there is enough, or a second hole lies before it.
+   */
+  add(batch: ReadBatch, isLasting = false): boolean {
+    const isAllKept = this.#keptCount === this.#batches.length
     const isTaken = this.#tryAdd(batch)
     if (!isTaken) this.#isClosed = true
+    if (isLasting && isAllKept) this.#keptCount = this.#batches.length
     return isTaken
   }
 

@@ -161,7 +161,6 @@ export class Connection implements ByteSession {
       while (this.waits === null && !this.isOutputFull && !this.isEnding && !this.isClosed) {
         const frame = this.nextFrame()
         if (frame === null) break
-        this.lastProgressUs = this.server.clock.monotonicUs()
         this.carryOut(frame)
         if (this.server.output.length > OUTPUT_GATHER_BYTES) this.flush()
       }
@@ -318,6 +317,7 @@ export class Connection implements ByteSession {
 
   private continue(): void {
     if (this.isClosed) return
+    this.lastProgressUs = this.server.clock.monotonicUs()
     this.work()
     this.session.keep()
     this.regulate()

@@ -59,7 +59,7 @@ export class FrameAssembler {
       const size = this.#shape.sizeOf(this.#chunk, this.#chunkAt)
       if (size <= left) {
         this.#chunkAt += size
-        return this.#chunk.subarray(this.#chunkAt - size, this.#chunkAt)
+        return size === this.#chunk.length ? this.#chunk : this.#chunk.subarray(this.#chunkAt - size, this.#chunkAt)
       }
     }
     this.keep()

@@ -21,19 +21,19 @@ export class Reader {
   /** Which value of it, for errors; set by `struct` before each field. */
   field = ''
   readonly #bytes: Uint8Array
-  readonly #view: DataView
+  /** Made for the values that need it: views are what a small request costs most. */
+  #viewMade: DataView | undefined
   /** Of a reader of a part: where that lies in the bytes. */
   readonly #start: number
   readonly #end: number
   #at: number
 
-  /** @param part of another reader's bytes: shared, since views are what a small request costs most. */
-  constructor(bytesView: Uint8Array, subject: string, part?: { view: DataView; start: number; end: number }) {
+  /** Reads `bytesView` from `start` to `end`. */
+  constructor(bytesView: Uint8Array, subject: string, start = 0, end = bytesView.length) {
     this.#bytes = bytesView
-    this.#view = part?.view ?? new DataView(bytesView.buffer, bytesView.byteOffset, bytesView.byteLength)
-    this.#start = part?.start ?? 0
-    this.#end = part?.end ?? bytesView.length
-    this.#at = this.#start
+    this.#start = start
+    this.#end = end
+    this.#at = start
     this.subject = subject
   }
 
@@ -48,15 +48,16 @@ export class Reader {
   }
 
   u8(): number {
-    return this.#view.getUint8(this.#advance(1))
+    return this.#bytes[this.#advance(1)] ?? 0
   }
 
   u16(): number {
-    return this.#view.getUint16(this.#advance(2), true)
+    const at = this.#advance(2)
+    return (this.#bytes[at] ?? 0) | ((this.#bytes[at + 1] ?? 0) << 8)
   }
 
   u32(): number {
-    return this.#view.getUint32(this.#advance(4), true)
+    return u32At(this.#bytes, this.#advance(4))
   }
 
   u64(): bigint {
@@ -91,7 +92,7 @@ export class Reader {
   /** A reader of the next `count` bytes alone. */
   sub(count: number): Reader {
     const start = this.#advance(count)
-    const inner = new Reader(this.#bytes, this.subject, { view: this.#view, start, end: start + count })
+    const inner = new Reader(this.#bytes, this.subject, start, start + count)
     inner.field = this.field
     return inner
   }
@@ -142,6 +143,12 @@ export class Reader {
     )
   }
 
+  get #view(): DataView {
+    const { buffer, byteOffset, byteLength } = this.#bytes
+    this.#viewMade ??= new DataView(buffer, byteOffset, byteLength)
+    return this.#viewMade
+  }
+
   #text(length: number): string {
     const at = this.#advance(length)
     if (length <= SHORT_TEXT_BYTES && isAscii(this.#bytes, at, at + length)) {
@@ -162,6 +169,12 @@ export class Reader {
     this.#at = at + count
     return at
   }
+}
+
+/** Little-endian. The caller knows that four bytes are there. */
+export function u32At(bytes: Uint8Array, at: number): number {
+  const low = (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8)
+  return (low | ((bytes[at + 2] ?? 0) << 16) | ((bytes[at + 3] ?? 0) << 24)) >>> 0
 }
 
 function isAscii(bytes: Uint8Array, start: number, end: number): boolean {

@@ -9,6 +9,7 @@ import { EdgeError } from '../../../errors.ts'
 import { CODE, type CommandCode } from '../codes.ts'
 import { encodeCommand, encodeResponse, type Request, type ResponseBody } from '../commands/index.ts'
 import type { FrameShape } from '../frame-assembler.ts'
+import { u32At } from '../reader.ts'
 import type { Writer } from '../writer.ts'
 
 export const CLASSIC_HEAD_BYTES = 8
@@ -33,9 +34,9 @@ export interface ClassicReplyFrame {
 export const classicRequestShape: FrameShape = {
   headBytes: CLASSIC_HEAD_BYTES,
   sizeOf(bytes, at) {
-    const length = readU32(bytes, at)
+    const length = u32At(bytes, at)
     if (length < 4) return CLASSIC_HEAD_BYTES
-    const code = readU32(bytes, at + 4)
+    const code = u32At(bytes, at + 4)
     const most = code === CODE.sendMessages ? MAX_CLASSIC_FRAME_BYTES : MAX_CLASSIC_PAYLOAD_BYTES + 4
     if (length > most) throw tooLarge(`command ${code}`, most, length)
     return 4 + length
@@ -45,7 +46,7 @@ export const classicRequestShape: FrameShape = {
 export const classicReplyShape: FrameShape = {
   headBytes: CLASSIC_HEAD_BYTES,
   sizeOf(bytes, at) {
-    const length = readU32(bytes, at + 4)
+    const length = u32At(bytes, at + 4)
     if (length > MAX_CLASSIC_FRAME_BYTES) throw tooLarge('reply', MAX_CLASSIC_FRAME_BYTES, length)
     return CLASSIC_HEAD_BYTES + length
   },
@@ -53,15 +54,15 @@ export const classicReplyShape: FrameShape = {
 
 /** @throws EDGE_COMMAND_MALFORMED for a length below 4: answer 3 and go on. */
 export function decodeRequestFrame(frameView: Uint8Array): ClassicRequestFrame {
-  const length = readU32(frameView, 0)
+  const length = u32At(frameView, 0)
   if (length < 4) {
     throw new EdgeError('EDGE_COMMAND_MALFORMED', `classic frame: expected a length of at least 4, found ${length}`)
   }
-  return { code: readU32(frameView, 4), payloadView: frameView.subarray(CLASSIC_HEAD_BYTES) }
+  return { code: u32At(frameView, 4), payloadView: frameView.subarray(CLASSIC_HEAD_BYTES) }
 }
 
 export function decodeReplyFrame(frameView: Uint8Array): ClassicReplyFrame {
-  return { status: readU32(frameView, 0), payloadView: frameView.subarray(CLASSIC_HEAD_BYTES) }
+  return { status: u32At(frameView, 0), payloadView: frameView.subarray(CLASSIC_HEAD_BYTES) }
 }
 
 /** Appends a whole request frame; on a throw the writer is as before. */
@@ -104,9 +105,4 @@ export function writeStatusFrame(writer: Writer, status: number): void {
 function tooLarge(what: string, expected: number, found: number): EdgeError {
   const message = `classic ${what}: expected a length of at most ${expected}, found ${found}`
   return new EdgeError('EDGE_FRAME_TOO_LARGE', message, { details: { sizeBytes: found } })
-}
-
-function readU32(bytes: Uint8Array, at: number): number {
-  const low = (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8)
-  return (low | ((bytes[at + 2] ?? 0) << 16) | ((bytes[at + 3] ?? 0) << 24)) >>> 0
 }

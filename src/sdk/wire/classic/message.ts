@@ -14,7 +14,7 @@ import type { RecordBatch, StoredBatch } from '../batch.ts'
 import { FAULT, FLAG, faultError } from '../kernel/faults.ts'
 import { CLASSIC_HEADER_BYTES } from '../kernel/js-kernel.ts'
 import type { Kernel } from '../kernel/kernel.ts'
-import type { Reader } from '../reader.ts'
+import { type Reader, u32At } from '../reader.ts'
 import { isStored, sliceOf } from '../record-slice.ts'
 import type { Writer } from '../writer.ts'
 
@@ -44,14 +44,13 @@ export function readSentMessages(reader: Reader, count: number, kernel: Kernel):
 }
 
 function checkIndex(indexView: Uint8Array, count: number): void {
-  const view = dataViewOf(indexView)
   let previous = 0
   for (let i = 0; i < count; i++) {
     const at = i * INDEX_ENTRY_BYTES
-    const position = view.getUint32(at + 4, true)
-    if (view.getUint32(at, true) !== 0) throw indexError('EDGE_BATCH_OFFSET_NONZERO', i, 'offset 0')
+    const position = u32At(indexView, at + 4)
+    if (u32At(indexView, at) !== 0) throw indexError('EDGE_BATCH_OFFSET_NONZERO', i, 'offset 0')
     if (position < previous) throw indexError('EDGE_BATCH_POSITION_INVALID', i, 'a position not below the one before')
-    if ((view.getUint32(at + 8, true) | view.getUint32(at + 12, true)) !== 0) {
+    if ((u32At(indexView, at + 8) | u32At(indexView, at + 12)) !== 0) {
       throw indexError('EDGE_BATCH_TIMESTAMP_NONZERO', i, 'timestamp 0')
     }
     previous = position

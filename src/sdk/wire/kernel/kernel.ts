@@ -40,7 +40,7 @@ export interface Kernel {
    * socket reads, file reads and replies that shall be worked on in place.
    */
   reserve(sizeBytes: number): Uint8Array
-  /** @returns `sizeBytes` of buffer until the next call of any method but `xxh3` and `scan`. */
+  /** @returns at least `sizeBytes` of buffer until the next call of any method but `xxh3` and `scan`. */
   scratch(sizeBytes: number): Uint8Array
 
   /** XXH3-64 with seed 0, exact for every length. */

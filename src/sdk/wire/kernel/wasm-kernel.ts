@@ -29,7 +29,7 @@ const OUTPUT_BYTES = 2048 * KIB
 const SUMS_AT = OUTPUT_AT + OUTPUT_BYTES
 const SUMS_BYTES = 1024 * KIB
 const RESERVE_AT = SUMS_AT + SUMS_BYTES
-const RESERVE_BYTES = 4096 * KIB
+const RESERVE_BYTES = 8192 * KIB
 const MEMORY_PAGES = (RESERVE_AT + RESERVE_BYTES) / PAGE_BYTES
 
 interface KernelExports {
@@ -84,6 +84,7 @@ export class WasmKernel implements Kernel {
   mostOriginUs = 0n
   readonly #memory: Uint8Array
   readonly #view: DataView
+  readonly #output: Uint8Array
   readonly #exports: KernelExports
   readonly #plain = new JsKernel()
   #reserved = 0
@@ -95,6 +96,7 @@ export class WasmKernel implements Kernel {
     const instance = new WebAssembly.Instance(module, { env: { memory } })
     this.#memory = new Uint8Array(memory.buffer)
     this.#view = new DataView(memory.buffer)
+    this.#output = this.#memory.subarray(OUTPUT_AT, OUTPUT_AT + OUTPUT_BYTES)
     this.#memory.set(xxh3Secret(), SECRET_AT)
     // The names and signatures are those that kernel.as exports; the build check holds them together.
     this.#exports = instance.exports as unknown as KernelExports
@@ -110,7 +112,7 @@ export class WasmKernel implements Kernel {
 
   scratch(sizeBytes: number): Uint8Array {
     if (sizeBytes > OUTPUT_BYTES) return this.#plain.scratch(sizeBytes)
-    return this.#memory.subarray(OUTPUT_AT, OUTPUT_AT + sizeBytes)
+    return this.#output
   }
 
   xxh3(view: Uint8Array): bigint {

@@ -1,44 +1,57 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { BLOCK_RAW_SIZE } from '../../../../src/log/core/segment-format.ts'
 import { BlockCache } from '../../../../src/log/io/block-cache.ts'
 import { Segment } from '../../../../src/log/io/segment.ts'
 
 const segmentAt = (baseOffset: bigint): Segment => new Segment({ directory: 'p', baseOffset, runNumber: 1, seed: 1 })
 const FIRST = segmentAt(0n)
 const SECOND = segmentAt(100n)
+const SIZE = 1024
 
-test('the block that was not used for longest goes first', () => {
-  const cache = new BlockCache(2)
-  const blocks = [1, 2, 3].map((size) => new Uint8Array(size))
-  cache.add(FIRST, 0, blocks[0] as Uint8Array)
-  cache.add(FIRST, 8, blocks[1] as Uint8Array)
-  assert.equal(cache.find(FIRST, 0), blocks[0])
-  cache.add(SECOND, 0, blocks[2] as Uint8Array)
-  assert.equal(cache.find(FIRST, 8), undefined)
-  assert.equal(cache.find(FIRST, 0), blocks[0])
-  assert.equal(cache.find(SECOND, 0), blocks[2])
-  assert.equal(cache.sizeBytes, 4)
+const filled = (size: number, value: number): Uint8Array => new Uint8Array(size).fill(value)
+
+test('a block is found as it was added, in the memory of the cache', () => {
+  const memory = new Uint8Array(SIZE)
+  const cache = new BlockCache(memory)
+  const added = cache.add(FIRST, 8, filled(100, 7))
+  assert.deepEqual(cache.find(FIRST, 8), filled(100, 7))
+  assert.equal(cache.find(FIRST, 8), added)
+  assert.equal(added?.buffer, memory.buffer)
+  assert.equal(cache.find(FIRST, 16), undefined)
+  assert.equal(cache.find(SECOND, 8), undefined)
 })
 
-test('one large block takes the place of as many as it is large, and one that is too large is not kept', () => {
-  const cache = new BlockCache(4)
-  for (let position = 0; position < 4; position++) cache.add(FIRST, position, new Uint8Array(BLOCK_RAW_SIZE))
-  cache.add(SECOND, 0, new Uint8Array(3 * BLOCK_RAW_SIZE))
-  assert.deepEqual(
-    [0, 1, 2, 3].filter((position) => cache.find(FIRST, position) !== undefined),
-    [3],
-  )
-  assert.equal(cache.sizeBytes, cache.maxSizeBytes)
-  cache.add(SECOND, 8, new Uint8Array(cache.maxSizeBytes + 1))
+test('a new block takes the place of the oldest ones that it covers, and no other', () => {
+  const cache = new BlockCache(new Uint8Array(SIZE))
+  for (let position = 0; position < 4; position++) cache.add(FIRST, position, filled(SIZE / 4, position))
+  cache.add(SECOND, 0, filled(SIZE / 2, 9))
+  const kept = [0, 1, 2, 3].filter((position) => cache.find(FIRST, position) !== undefined)
+  assert.deepEqual(kept, [2, 3])
+  assert.deepEqual(cache.find(FIRST, 3), filled(SIZE / 4, 3))
+  assert.deepEqual(cache.find(SECOND, 0), filled(SIZE / 2, 9))
+  assert.equal(cache.sizeBytes, SIZE)
+})
+
+test('a block that does not fit behind the last one begins at the front again', () => {
+  const cache = new BlockCache(new Uint8Array(SIZE))
+  for (let position = 0; position < 3; position++) cache.add(FIRST, position, filled(400, position))
+  assert.equal(cache.find(FIRST, 0), undefined)
+  assert.deepEqual(cache.find(FIRST, 1), filled(400, 1))
+  assert.deepEqual(cache.find(FIRST, 2), filled(400, 2))
+})
+
+test('a block of more than half the memory is not kept', () => {
+  const cache = new BlockCache(new Uint8Array(SIZE))
+  cache.add(FIRST, 0, filled(100, 1))
+  assert.equal(cache.add(SECOND, 8, filled(SIZE / 2 + 1, 2)), undefined)
   assert.equal(cache.find(SECOND, 8), undefined)
-  assert.notEqual(cache.find(SECOND, 0), undefined)
+  assert.deepEqual(cache.find(FIRST, 0), filled(100, 1))
 })
 
 test('a file that is gone takes its blocks along', () => {
-  const cache = new BlockCache(4)
-  cache.add(FIRST, 0, new Uint8Array(1))
-  cache.add(SECOND, 0, new Uint8Array(2))
+  const cache = new BlockCache(new Uint8Array(SIZE))
+  cache.add(FIRST, 0, filled(1, 1))
+  cache.add(SECOND, 0, filled(2, 2))
   cache.forget(FIRST.path)
   assert.equal(cache.find(FIRST, 0), undefined)
   assert.notEqual(cache.find(SECOND, 0), undefined)
