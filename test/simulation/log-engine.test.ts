@@ -20,6 +20,7 @@ const isRotting = process.env.LOG_SIM_ROT !== 'off'
 const KNOWN: readonly (readonly [number, number, string])[] = [
   [136, 400, 'what a kill left unproven counted as synced when a purge had passed the first of it'],
   [200014, 1000, 'a producer went on beyond numbers that were given up with a large batch'],
+  [5003, 700, 'what was read in a file counted for what its next life held at the same position'],
   [200133, 1000, 'the same, in another partition'],
 ]
 

@@ -176,12 +176,13 @@ export class JournalReader {
   #parse(file: JournalFile, shift: number, index: JournalIndex, entry: number): ReadBatch | null {
     const position = index.position(entry)
     const [at, size, seed] = [shift + position, index.size(entry), file.seedAt(position)]
+    const { number: fileNumber, generation } = file
     const known = this.#verified.find((body) => {
-      return body.position === position && body.fileNumber === file.number && body.seed === seed
+      return body.position === position && body.fileNumber === fileNumber && body.generation === generation
     })
     const batch = parseBatch(this.#buffer, at, size, seed, known === undefined ? this.#checksum : () => known.crc)
     if (batch !== null && known === undefined)
-      this.#remember({ fileNumber: file.number, position, seed, crc: batch.header.bodyCrc })
+      this.#remember({ fileNumber, generation, position, crc: batch.header.bodyCrc })
     return batch
   }
 
@@ -202,9 +203,9 @@ interface ReadBytes {
 
 interface VerifiedBody {
   readonly fileNumber: number
+  /** Of the file: in its next life it holds another batch at the same position. */
+  readonly generation: number
   readonly position: number
-  /** What is written at this position after a restart or into the file's next life has another one. */
-  readonly seed: number
   readonly crc: number
 }
 

@@ -1,0 +1,42 @@
+/** Reads from the journal while its files are recycled: what lay at a place before says nothing about what lies there now. */
+import assert from 'node:assert/strict'
+import * as fs from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { systemClock } from '../../../src/clock.ts'
+import type { EdgeError } from '../../../src/errors.ts'
+import { LOG_SETTINGS, openLog } from '../../../src/log/index.ts'
+import { silentLogger } from '../../../src/logger.ts'
+import { defaultsOf } from '../../../src/setting.ts'
+import { idsOf, recordsOf } from '../../support/records.ts'
+import { topicOptions } from '../../support/topic-options.ts'
+
+/** Seven batches fill a file, each synced alone: few enough places that a reader remembers all of them. */
+const SETTINGS = { ...defaultsOf(LOG_SETTINGS), journal_file_size: 64 * 1024, journal_files: 2 }
+const RECORD_SIZE = 7000
+const COUNT = 60
+
+test('every message is polled right after its append, however often the journal goes round', async (context) => {
+  const folder = fs.mkdtempSync(join(tmpdir(), 'edge-hot-reads-'))
+  context.after(() => fs.rmSync(folder, { recursive: true, force: true }))
+  const path = join(folder, 'data')
+  await using log = await openLog({ path, clock: systemClock, logger: silentLogger, settings: SETTINGS })
+  const stream = await log.catalog.createStream('plant')
+  const options = topicOptions('durable')
+  const topic = await log.catalog.createTopic(stream.id, { name: 'pumps', partitionCount: 1, options })
+  const [partition] = topic.partitions
+  assert.ok(partition)
+  for (let number = 0; number < COUNT; number++) {
+    const recordsView = recordsOf([number], RECORD_SIZE)
+    while (!log.hasRoom(recordsView.length)) await new Promise<void>((resolve) => log.onceRoom(resolve))
+    await new Promise<void>((resolve, reject) => {
+      const settled = (error: EdgeError | null) => (error === null ? resolve() : reject(error))
+      partition.append({ count: 1, baseOriginUs: 1n, recordsView }, { settled })
+    })
+    const request = { fromOffset: BigInt(number), maxCount: 1, maxBytes: 1 << 20, upTo: 'durable' } as const
+    const { batches } = await partition.read(request)
+    assert.deepEqual(batches.flatMap(idsOf), [number])
+  }
+  assert.deepEqual(log.findings(), [])
+})
