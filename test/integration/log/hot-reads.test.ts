@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
 import type { EdgeError } from '../../../src/errors.ts'
-import { LOG_SETTINGS, openLog } from '../../../src/log/index.ts'
+import { LOG_SETTINGS, openLog, type ReadResult } from '../../../src/log/index.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
 import { idsOf, recordsOf } from '../../support/records.ts'
@@ -35,7 +35,7 @@ test('every message is polled right after its append, however often the journal 
       partition.append({ count: 1, baseOriginUs: 1n, recordsView }, { settled })
     })
     const request = { fromOffset: BigInt(number), maxCount: 1, maxBytes: 1 << 20, upTo: 'durable' } as const
-    const { batches } = await partition.read(request)
+    const { batches }: ReadResult = await partition.read(request)
     assert.deepEqual(batches.flatMap(idsOf), [number])
   }
   assert.deepEqual(log.findings(), [])
