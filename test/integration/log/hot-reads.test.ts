@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
 import type { EdgeError } from '../../../src/errors.ts'
-import { LOG_SETTINGS, openLog, type ReadResult } from '../../../src/log/index.ts'
+import { LOG_SETTINGS, openLog, type Partition } from '../../../src/log/index.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
 import { idsOf, recordsOf } from '../../support/records.ts'
@@ -16,6 +16,11 @@ import { topicOptions } from '../../support/topic-options.ts'
 const SETTINGS = { ...defaultsOf(LOG_SETTINGS), journal_file_size: 64 * 1024, journal_files: 2 }
 const RECORD_SIZE = 7000
 const COUNT = 60
+
+async function idsFrom(partition: Partition, fromOffset: bigint): Promise<number[]> {
+  const { batches } = await partition.read({ fromOffset, maxCount: 1, maxBytes: 1 << 20 })
+  return batches.flatMap(idsOf)
+}
 
 test('every message is polled right after its append, however often the journal goes round', async (context) => {
   const folder = fs.mkdtempSync(join(tmpdir(), 'edge-hot-reads-'))
@@ -34,9 +39,7 @@ test('every message is polled right after its append, however often the journal 
       const settled = (error: EdgeError | null) => (error === null ? resolve() : reject(error))
       partition.append({ count: 1, baseOriginUs: 1n, recordsView }, { settled })
     })
-    const request = { fromOffset: BigInt(number), maxCount: 1, maxBytes: 1 << 20, upTo: 'durable' } as const
-    const { batches }: ReadResult = await partition.read(request)
-    assert.deepEqual(batches.flatMap(idsOf), [number])
+    assert.deepEqual(await idsFrom(partition, BigInt(number)), [number])
   }
   assert.deepEqual(log.findings(), [])
 })
