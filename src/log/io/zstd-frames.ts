@@ -37,9 +37,7 @@ export class ZstdFrames {
         reject(error)
       }
       stream.once('error', failed)
-      stream.write(bytes)
-      // The flush ends the frame; the next write begins one in the same context.
-      stream.flush(constants.ZSTD_e_end, () => {
+      stream.write(bytes, () => {
         stream.off('error', failed)
         resolve(takeAll(stream))
       })
@@ -49,6 +47,8 @@ export class ZstdFrames {
   #open(): ZstdCompress {
     const options = {
       params: { [constants.ZSTD_c_compressionLevel]: this.#level, [constants.ZSTD_c_windowLog]: WINDOW_LOG },
+      // Each write ends a frame; the next one begins another in the same context.
+      flush: constants.ZSTD_e_end,
       chunkSize: OUTPUT_SIZE,
       // A whole frame waits in the stream until it is complete: it must not wait for its reader.
       readableHighWaterMark: MAX_FRAME_SIZE + LEAST_EXPANSION_SIZE + OUTPUT_SIZE,
