@@ -6,6 +6,7 @@ import { createLogger } from '../../logger.ts'
 import { rootCredentialsFrom } from '../broker/index.ts'
 import { startEdge } from '../edge.ts'
 import { createServiceNotifier } from '../sdnotify.ts'
+import { returnSpareMemory } from '../spare-memory.ts'
 import { PRODUCT_VERSION } from '../version.ts'
 import type { CommandContext } from './command.ts'
 import { configurationOf } from './configuration.ts'
@@ -39,8 +40,10 @@ export async function runEdge(values: Values, context: CommandContext): Promise<
   notifier.ready('accepting')
   const watchdog =
     notifier.watchdogIntervalMs === null ? null : setInterval(() => notifier.watchdog(), notifier.watchdogIntervalMs)
+  const endReturning = returnSpareMemory()
   if (!context.signal.aborted) await once(context.signal, 'abort')
   logger.info('edge.stopping', { reason: String(context.signal.reason) })
   notifier.stopping()
+  endReturning()
   if (watchdog !== null) clearInterval(watchdog)
 }
