@@ -65,7 +65,7 @@ export const LOG_SETTINGS = {
   ),
   open_segments: integer({ default: 32, min: 4, max: 1024 }, 'Segment files kept open for reading at the same time.'),
   decoded_blocks: integer(
-    { default: 16, min: 1, max: 256 },
+    { default: 16, min: 4, max: 256 },
     'Decoded segment blocks (about 64 KiB each) kept in memory for readers.',
   ),
   quarantine_size: size(

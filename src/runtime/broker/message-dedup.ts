@@ -141,11 +141,10 @@ export class MessageDedup {
       const newest = partition.visibleEnd - BigInt(limits.maxEntries)
       let offset = max(max(young, newest), partition.logStartOffset)
       while (offset < partition.visibleEnd) {
-        const read = await partition.read({
-          fromOffset: offset,
-          maxCount: limits.maxEntries,
-          maxBytes: READ_BACK_BYTES,
-        })
+        const bounds = { fromOffset: offset, maxCount: limits.maxEntries, maxBytes: READ_BACK_BYTES }
+        const reading = partition.read(bounds)
+        // What comes at once is used up at once: its views end with the next call of the log.
+        const read = reading instanceof Promise ? await reading : reading
         for (const batch of read.batches) {
           for (const [index, id] of idsOf(batch).entries()) {
             const message = { partitionId: partition.partitionId, offset: batch.baseOffset + BigInt(index) }

@@ -17,8 +17,8 @@ const RECORDS = 4000
 const RECORDS_PER_BATCH = 10
 const RECORDS_PER_READ = 37
 
-async function packedLog(path: string): Promise<Log> {
-  const settings = { ...defaultsOf(LOG_SETTINGS), journal_file_size: 256 * KIB, flash_budget_per_day: 0 }
+async function packedLog(path: string, changes: { decoded_blocks?: number } = {}): Promise<Log> {
+  const settings = { ...defaultsOf(LOG_SETTINGS), journal_file_size: 256 * KIB, flash_budget_per_day: 0, ...changes }
   const log = await openLog({ path, clock: systemClock, logger: silentLogger, settings })
   const { id } = await log.catalog.createStream('s')
   await log.catalog.createTopic(id, { name: 't', partitionCount: 1, options: topicOptions('buffered') })
@@ -113,4 +113,29 @@ test('one read goes on from segments into the journal and through a large batch,
     wanted.slice(RECORDS - 10, RECORDS),
     'the large batch would pass the bytes asked for',
   )
+})
+
+test('readers that wait for the same blocks at the same time all get them, with the fewest blocks kept', async (context) => {
+  const path = mkdtempSync(join(tmpdir(), 'edge-cold-'))
+  context.after(() => rmSync(path, { recursive: true, force: true }))
+  await using log = await packedLog(join(path, 'data'), { decoded_blocks: 4 })
+  const partition = partitionOf(log)
+  const readers = Array.from({ length: 8 }, async (_, reader) => {
+    const found: number[] = []
+    // Some side by side, some behind one another.
+    for (let fromOffset = BigInt(Math.floor(reader / 2) * 700); fromOffset < partition.visibleEnd; ) {
+      const reading = partition.read({ fromOffset, maxCount: 300 + reader * 10, maxBytes: 256 * KIB })
+      const result = reading instanceof Promise ? await reading : reading
+      found.push(...indexesOf(result))
+      fromOffset = result.nextOffset
+      // The others have their turn.
+      await null
+    }
+    return found
+  })
+  for (const [reader, found] of (await Promise.all(readers)).entries()) {
+    const first = Math.floor(reader / 2) * 700
+    const wanted = Array.from({ length: RECORDS - first }, (_, index) => first + index)
+    assert.deepEqual(found, wanted, `reader ${reader}`)
+  }
 })

@@ -9,6 +9,7 @@ import type { EdgeError } from '../../../src/errors.ts'
 import { LOG_SETTINGS, openLog, type Partition } from '../../../src/log/index.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
+import { append, range } from '../../support/partition-steps.ts'
 import { idsOf, recordsOf } from '../../support/records.ts'
 import { topicOptions } from '../../support/topic-options.ts'
 
@@ -42,4 +43,27 @@ test('every message is polled right after its append, however often the journal 
     assert.deepEqual(await idsFrom(partition, BigInt(number)), [number])
   }
   assert.deepEqual(log.findings(), [])
+})
+
+test('batches of two partitions that are polled in parts, in turn, stay apart', async (context) => {
+  const folder = fs.mkdtempSync(join(tmpdir(), 'edge-hot-reads-'))
+  context.after(() => fs.rmSync(folder, { recursive: true, force: true }))
+  await using log = await openLog({
+    path: join(folder, 'data'),
+    clock: systemClock,
+    logger: silentLogger,
+    settings: SETTINGS,
+  })
+  const stream = await log.catalog.createStream('plant')
+  const options = topicOptions('durable')
+  const topic = await log.catalog.createTopic(stream.id, { name: 'pumps', partitionCount: 2, options })
+  for (const [which, partition] of topic.partitions.entries()) {
+    await append(log, partition, [recordsOf(range(which * 100, which * 100 + 10), 500)], 10)
+  }
+  for (let offset = 0; offset < 10; offset++) {
+    for (const [which, partition] of topic.partitions.entries()) {
+      const read = await partition.read({ fromOffset: BigInt(offset), maxCount: 1, maxBytes: 1 << 20 })
+      assert.deepEqual(read.batches.flatMap(idsOf), [which * 100 + offset])
+    }
+  }
 })
