@@ -24,7 +24,6 @@ import { PAGE_SIZE } from './core/journal-format.ts'
 import { later } from './core/offset.ts'
 import type { PendingBatch } from './core/pending-batch.ts'
 import type { RollLimits } from './core/repack-plan.ts'
-import { BLOCK_RAW_SIZE } from './core/segment-format.ts'
 import { JUMP } from './core/watermark.ts'
 import { DiskTrouble } from './disk-trouble.ts'
 import type { EngineOptions } from './engine-options.ts'
@@ -103,7 +102,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       checksum: bodyChecksum,
       codec: options.codec ?? zstdCodec,
       maxOpenFiles: settings.open_segments,
-      decodedBytes: sharedKernel().reserve(settings.decoded_blocks * BLOCK_RAW_SIZE),
+      decodedBlocks: settings.decoded_blocks,
     })
     for (const spec of options.descriptors.specs()) this.partitions.set(spec.key, new LogPartition(spec, this))
     const bootHash = hashBootId(new TextEncoder().encode(options.bootId))

@@ -4,12 +4,14 @@
  * A body is decoded only after its CRC; a block that is damaged costs its own offsets and nothing else.
  */
 import { EdgeError } from '../../errors.ts'
+import { sharedKernel } from '../../sdk/wire/kernel/shared-kernel.ts'
 import { alignUp, areaOf, type ByteArea, createArea, discard } from '../core/byte-area.ts'
 import type { Checksum } from '../core/checksum.ts'
 import {
   BLOCK_ALIGNMENT,
   BLOCK_FLAG,
   BLOCK_HEADER_SIZE,
+  BLOCK_RAW_SIZE,
   type BlockHeader,
   decodeBlockHeader,
   decodeSegmentIndex,
@@ -32,8 +34,8 @@ export interface SegmentFilesOptions {
   readonly checksum: Checksum
   readonly codec: BlockCodec
   readonly maxOpenFiles: number
-  /** Where decoded blocks are kept. */
-  readonly decodedBytes: Uint8Array
+  /** How many decoded blocks are kept. */
+  readonly decodedBlocks: number
 }
 
 /** What to do with a decoded block; unless it is lasting, the view is valid until this returns. */
@@ -59,7 +61,8 @@ export class SegmentFiles {
 
   constructor(options: SegmentFilesOptions) {
     this.#options = options
-    this.#decoded = new BlockCache(options.decodedBytes)
+    // In the kernels' memory: they read records where these lie.
+    this.#decoded = new BlockCache(sharedKernel().reserve(options.decodedBlocks * BLOCK_RAW_SIZE))
   }
 
   get openCount(): number {
