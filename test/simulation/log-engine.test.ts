@@ -22,10 +22,11 @@ const KNOWN: readonly (readonly [number, number, string])[] = [
   [200014, 1000, 'a producer went on beyond numbers that were given up with a large batch'],
   [5003, 700, 'what was read in a file counted for what its next life held at the same position'],
   [200133, 1000, 'the same, in another partition'],
+  [7364, 400, 'a body that was found intact was not checked again when it was read again, and had rotted'],
 ]
 
 /** Rules without which acked messages are lost, come back or change their number. */
-const BROKEN: readonly (readonly [keyof EngineRules, string])[] = [
+const BROKEN: readonly (readonly [keyof EngineRules, string, firstSeed?: number])[] = [
   ['isChainIgnored', 'the chain of groups is not followed'],
   ['isSessionOrderIgnored', 'later sessions do not replace what they found'],
   ['isRecycledBeforeSync', 'segments are not synced before a journal file is recycled'],
@@ -36,10 +37,11 @@ const BROKEN: readonly (readonly [keyof EngineRules, string])[] = [
   ['isJumpSkipped', 'offsets go on where they were found to end'],
   ['isDirectorySyncSkipped', 'names of segments are not synced'],
   ['isHoldIgnored', 'files with unproven groups are recycled'],
-  ['isAnyHeirTaken', 'a session replaces others though its first group is lost'],
+  // One seed in a hundred shows it.
+  ['isAnyHeirTaken', 'a session replaces others though its first group is lost', 240],
   ['isJumpShownUnsynced', 'what stands behind a jump is shown before it is synced'],
 ]
-/** Each rule is noticed far earlier; seeds end at the first that does. */
+/** Each rule is noticed earlier; seeds end at the first that does. */
 const BROKEN_SEEDS = 80
 
 async function failureOf(seed: number, rules: EngineRules): Promise<string | undefined> {
@@ -57,16 +59,18 @@ test(`no seed of ${seeds} from ${from} breaks an invariant`, async () => {
   for (let seed = from; seed < from + seeds; seed++) assert.equal(await failureOf(seed, {}), undefined)
 })
 
-for (const [rule, meaning] of BROKEN) {
+for (const [rule, meaning, firstSeed = 1] of BROKEN) {
   test(`the simulation notices when ${meaning}`, async () => {
-    for (let seed = 1; seed <= BROKEN_SEEDS; seed++) if ((await failureOf(seed, { [rule]: true })) !== undefined) return
+    for (let seed = firstSeed; seed < firstSeed + BROKEN_SEEDS; seed++) {
+      if ((await failureOf(seed, { [rule]: true })) !== undefined) return
+    }
     assert.fail(`${rule} was not noticed with ${BROKEN_SEEDS} seeds of ${steps} steps`)
   })
 }
 
 test('the simulation notices when files are recycled that are younger than one which could not be prepared', async () => {
   // Needs failure upon failure: far rarer than the rules above.
-  const world = new LogWorld(117, { rules: { isPrepareOrderIgnored: true }, syncFailureRate: 0.15 })
+  const world = new LogWorld(4, { rules: { isPrepareOrderIgnored: true }, syncFailureRate: 0.15 })
   await assert.rejects(world.run(1000), /^Error: J\d/)
 })
 

@@ -4,8 +4,8 @@
  * A block ends where it would grow past 64 KiB raw, where the machine start changes (a block names one, and the last one
  * tells whether offsets may have been lost), and before a gap, so that an index alone shows which offsets exist.
  */
-import { BATCH_FLAG, BATCH_KIND, type BatchHeader, MAX_GROUP_BATCHES } from './batch-header.ts'
-import { BLOCK_RAW_SIZE } from './segment-format.ts'
+import { BATCH_FLAG, type BatchHeader, MAX_GROUP_BATCHES } from './batch-header.ts'
+import { BLOCK_FLAG, BLOCK_RAW_SIZE, type BlockHeader } from './segment-format.ts'
 
 /** A batch of the journal on its way into a segment. */
 export interface RepackBatch {
@@ -15,39 +15,71 @@ export interface RepackBatch {
   readonly boot: number
 }
 
-/** One block of batches, or one file of its own that becomes a segment as it is. */
-export type RepackUnit =
-  | { readonly kind: 'block'; readonly batches: readonly RepackBatch[] }
-  | { readonly kind: 'external'; readonly batch: RepackBatch }
+/** What the header of a block says of its batches. */
+export type BlockFields = Omit<
+  BlockHeader,
+  'position' | 'previousPosition' | 'bodyCrc' | 'storedSize' | 'runNumber' | 'codec'
+>
 
-/** One unit at a time: a file of single readings holds tens of thousands of batches. */
-export function* planUnits(batches: Iterable<RepackBatch>): Generator<RepackUnit> {
-  let block: RepackBatch[] = []
-  let size = 0
-  for (const batch of batches) {
-    const last = block.at(-1)
-    const isExternal = batch.header.kind === BATCH_KIND.external
-    if (last !== undefined && (isExternal || mustSplit(last, batch, size + batch.size, block.length))) {
-      yield { kind: 'block', batches: block }
-      block = []
-      size = 0
-    }
-    if (isExternal) {
-      yield { kind: 'external', batch }
-      continue
-    }
-    block.push(batch)
-    size += batch.size
+/** The block that is being put together. Holds no batch but the last: a file of single readings has tens of thousands. */
+export class BlockPlan {
+  #first: BatchHeader | undefined
+  #last: RepackBatch | undefined
+  #rawSize = 0
+  #batchCount = 0
+  #recordCount = 0
+
+  get isEmpty(): boolean {
+    return this.#last === undefined
   }
-  if (block.length > 0) yield { kind: 'block', batches: block }
+
+  /** Bytes of its batches. */
+  get rawSize(): number {
+    return this.#rawSize
+  }
+
+  /** Whether the block goes on with `batch`; else it ends before it. A batch of any size begins one. */
+  takes({ header, size, boot }: RepackBatch): boolean {
+    const last = this.#last
+    if (last === undefined) return true
+    const isGap = (header.flags & BATCH_FLAG.hasGapBefore) !== 0 || endOf(last.header) !== header.baseOffset
+    const isFull = this.#rawSize + size > BLOCK_RAW_SIZE || this.#batchCount >= MAX_GROUP_BATCHES
+    return !isGap && !isFull && last.boot === boot
+  }
+
+  add(batch: RepackBatch): void {
+    this.#first ??= batch.header
+    this.#last = batch
+    this.#rawSize += batch.size
+    this.#batchCount++
+    this.#recordCount += batch.header.count
+  }
+
+  /** @returns what was planned, and begins anew; undefined when nothing was. */
+  take(): BlockFields | undefined {
+    const [first, last] = [this.#first, this.#last]
+    if (first === undefined || last === undefined) return undefined
+    const fields = {
+      rawSize: this.#rawSize,
+      batchCount: this.#batchCount,
+      recordCount: this.#recordCount,
+      flags: (last.header.flags & BATCH_FLAG.isClockTrusted) === 0 ? BLOCK_FLAG.isClockUntrusted : 0,
+      baseOffset: first.baseOffset,
+      endOffset: endOf(last.header),
+      firstTimeUs: first.appendTimeUs,
+      lastTimeUs: last.header.appendTimeUs,
+      boot: last.boot,
+    }
+    this.#first = undefined
+    this.#last = undefined
+    this.#rawSize = 0
+    this.#batchCount = 0
+    this.#recordCount = 0
+    return fields
+  }
 }
 
-function mustSplit(last: RepackBatch, next: RepackBatch, size: number, count: number): boolean {
-  const isGap = (next.header.flags & BATCH_FLAG.hasGapBefore) !== 0 || endOf(last) !== next.header.baseOffset
-  return isGap || size > BLOCK_RAW_SIZE || last.boot !== next.boot || count >= MAX_GROUP_BATCHES
-}
-
-export const endOf = ({ header }: Pick<RepackBatch, 'header'>): bigint => header.baseOffset + BigInt(header.count)
+const endOf = ({ baseOffset, count }: BatchHeader): bigint => baseOffset + BigInt(count)
 
 /** Compression pays when the stored block is at most this part of the raw one; else reading plain bytes is cheaper. */
 const WORTHWHILE_RATIO = 0.9

@@ -22,9 +22,6 @@ import { SealedGroupReader } from './sealed-group-reader.ts'
 /** Batches of other partitions in between are read along when they are not more than this: cheaper than another call. */
 const MAX_READ_GAP = 4096
 
-/** Bodies that are not checked again: a batch of 1,000 messages that is polled 100 at a time is read ten times. */
-const VERIFIED_KEPT = 32
-
 /** A batch as it was read; the view is valid until the next read. */
 export interface ReadBatch {
   readonly header: BatchHeader
@@ -37,12 +34,9 @@ export class JournalReader {
   readonly #checksum: Checksum
   readonly #buffer: ByteArea
   readonly #sealed: SealedGroupReader
-  /** The bodies found intact last; a ring. */
-  readonly #verified: VerifiedBody[] = []
-  #nextVerified = 0
   #used = 0
-  /** What the last read left in the buffer: a batch of 1,000 messages is polled 100 at a time. */
-  #lastRead: ReadBytes | undefined
+  /** The batch read last, while it lies in the buffer: one of 1,000 messages that is polled 100 at a time is read once. */
+  #last: LastBatch | undefined
   /** Why a batch of the last run is missing, where more is known than that it is damaged. */
   failure: EdgeError | undefined
 
@@ -70,21 +64,27 @@ export class JournalReader {
   }
 
   /**
-   * Reads entries `first .. last` of one file with one call, as far as the buffer goes.
+   * Reads entries `first .. lastWanted` of one file with one call, as far as the buffer goes.
    *
    * @returns one result per entry read: the batch, or null where it is damaged. At least one when the buffer was restarted.
    */
-  readRun(index: JournalIndex, first: number, last: number): (ReadBatch | null)[] {
+  readRun(index: JournalIndex, first: number, lastWanted: number): (ReadBatch | null)[] {
     this.failure = undefined
     if (index.fileNumber(first) === IN_MEMORY) return [this.#fromMemory(index, first)]
     const file = this.#files.byNumber(index.fileNumber(first))
     if (file === undefined) return [null]
-    if (file.cipher !== undefined) return this.#readSealed(file, index, first, last)
+    if (file.cipher !== undefined) return this.#readSealed(file, index, first, lastWanted)
     const start = index.position(first)
+    const last = this.#last
+    // After a restart only: what was handed out since must not be read over.
+    if (this.#used === 0 && last?.file === file && last.generation === file.generation && last.position === start) {
+      this.#used = last.bufferEnd
+      return [last.batch]
+    }
     const room = this.#buffer.bytes.length - this.#used
     let count = 0
     let end = start
-    for (let entry = first; entry <= last && index.fileNumber(entry) === file.number; entry++) {
+    for (let entry = first; entry <= lastWanted && index.fileNumber(entry) === file.number; entry++) {
       const position = index.position(entry)
       const entryEnd = position + index.size(entry)
       if (position < end || (count > 0 && position - end > MAX_READ_GAP) || entryEnd - start > room) break
@@ -92,32 +92,16 @@ export class JournalReader {
       count++
     }
     if (count === 0) return []
-    const shift = this.#shiftOf(file, start, end)
-    const batches: (ReadBatch | null)[] = []
-    for (let entry = first; entry < first + count; entry++) batches.push(this.#parse(file, shift, index, entry))
-    return batches
-  }
-
-  /** Makes sure that the bytes are in the buffer. @returns what to add to a position in the file for that in the buffer. */
-  #shiftOf(file: JournalFile, start: number, end: number): number {
-    const last = this.#lastRead
-    const isThere =
-      last !== undefined &&
-      last.file === file &&
-      last.generation === file.generation &&
-      start >= last.start &&
-      end <= last.end &&
-      // Nothing is read over it, nor over what was handed out since the restart.
-      this.#used === 0
-    if (isThere) {
-      this.#used = last.end + last.shift
-      return last.shift
-    }
-    const shift = this.#used - start
-    file.handle.read(this.#buffer.bytes.subarray(this.#used, this.#used + end - start), start)
+    const base = this.#used
+    file.handle.read(this.#buffer.bytes.subarray(base, base + end - start), start)
     this.#used += end - start
-    this.#lastRead = { file, generation: file.generation, start, end, shift }
-    return shift
+    const batches: (ReadBatch | null)[] = []
+    for (let entry = first; entry < first + count; entry++) batches.push(this.#parse(file, base - start, index, entry))
+    const batch = batches[count - 1] ?? null
+    const { generation } = file
+    const position = index.position(first + count - 1)
+    this.#last = batch === null ? undefined : { file, generation, position, bufferEnd: this.#used, batch }
+    return batches
   }
 
   /** Header of one entry. */
@@ -133,7 +117,7 @@ export class JournalReader {
 
   /** The same from a file whose groups are sealed: each is opened whole and its batches copied. */
   #readSealed(file: JournalFile, index: JournalIndex, first: number, last: number): (ReadBatch | null)[] {
-    this.#lastRead = undefined
+    this.#last = undefined
     const batches: (ReadBatch | null)[] = []
     for (let entry = first; entry <= last && index.fileNumber(entry) === file.number; entry++) {
       const [position, size] = [index.position(entry), index.size(entry)]
@@ -175,38 +159,18 @@ export class JournalReader {
 
   #parse(file: JournalFile, shift: number, index: JournalIndex, entry: number): ReadBatch | null {
     const position = index.position(entry)
-    const [at, size, seed] = [shift + position, index.size(entry), file.seedAt(position)]
-    const { number: fileNumber, generation } = file
-    const known = this.#verified.find((body) => {
-      return body.position === position && body.fileNumber === fileNumber && body.generation === generation
-    })
-    const batch = parseBatch(this.#buffer, at, size, seed, known === undefined ? this.#checksum : () => known.crc)
-    if (batch !== null && known === undefined)
-      this.#remember({ fileNumber, generation, position, crc: batch.header.bodyCrc })
-    return batch
-  }
-
-  #remember(body: VerifiedBody): void {
-    this.#verified[this.#nextVerified] = body
-    this.#nextVerified = (this.#nextVerified + 1) % VERIFIED_KEPT
+    return parseBatch(this.#buffer, shift + position, index.size(entry), file.seedAt(position), this.#checksum)
   }
 }
 
-interface ReadBytes {
+interface LastBatch {
   readonly file: JournalFile
-  readonly generation: number
-  /** Where they lie in the file; what is written there stays until its next generation. */
-  readonly start: number
-  readonly end: number
-  readonly shift: number
-}
-
-interface VerifiedBody {
-  readonly fileNumber: number
   /** Of the file: in its next life it holds another batch at the same position. */
   readonly generation: number
   readonly position: number
-  readonly crc: number
+  /** Where the buffer may be read to next. */
+  readonly bufferEnd: number
+  readonly batch: ReadBatch
 }
 
 /** Checks one batch at `at`, header and body. @returns its header, or null when it is damaged. */

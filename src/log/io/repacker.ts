@@ -7,12 +7,12 @@
  */
 import type { Clock } from '../../clock.ts'
 import { type EdgeError, toEdgeError } from '../../errors.ts'
-import { BATCH_FLAG, BATCH_KIND, stripBatchHeader } from '../core/batch-header.ts'
+import { BATCH_KIND, stripBatchHeader } from '../core/batch-header.ts'
 import { type ByteArea, createArea } from '../core/byte-area.ts'
 import type { Checksum } from '../core/checksum.ts'
 import { decodeGroupHeader } from '../core/journal-format.ts'
-import { endOf, planUnits, type RepackBatch, type RollLimits } from '../core/repack-plan.ts'
-import { BLOCK_CODEC, BLOCK_FLAG, BLOCK_RAW_SIZE } from '../core/segment-format.ts'
+import { type BlockFields, BlockPlan, type RepackBatch, type RollLimits } from '../core/repack-plan.ts'
+import { BLOCK_CODEC, BLOCK_RAW_SIZE } from '../core/segment-format.ts'
 import type { LogPartition } from '../partition.ts'
 import type { Scheduler } from '../scheduler.ts'
 import type { BlockCodec } from './block-codec.ts'
@@ -22,7 +22,7 @@ import { checkBatch } from './journal-reader.ts'
 import { RepackBuffer } from './repack-buffer.ts'
 import { openGroupInPlace } from './sealed-groups.ts'
 import type { SegmentFiles } from './segment-files.ts'
-import { type NewBlock, SegmentWriter } from './segment-writer.ts'
+import { SegmentWriter } from './segment-writer.ts'
 import type { StoreKeys } from './store-keys.ts'
 
 /** Sealed bytes that are opened before others have their turn. */
@@ -56,7 +56,9 @@ interface Job {
   /** Entries of the file at the front of the partition's index. */
   readonly entryCount: number
   readonly writer: SegmentWriter
+  /** End of what was gathered, and of what lies in blocks. */
   endOffset: bigint
+  packedEnd: bigint
 }
 
 export class Repacker {
@@ -151,47 +153,51 @@ export class Repacker {
       },
       partition.segments.at(-1),
     )
-    return { partition, entryCount, writer, endOffset: partition.segmentEnd }
+    const { segmentEnd } = partition
+    return { partition, entryCount, writer, endOffset: segmentEnd, packedEnd: segmentEnd }
   }
 
   async #packPartition(job: Job, file: JournalFile, area: ByteArea): Promise<void> {
     const { partition, writer } = job
-    let packedEnd = partition.segmentEnd
-    for (const unit of planUnits(this.#gather(job, file, area))) {
+    const plan = new BlockPlan()
+    let to = this.#block
+    for (const batch of this.#gather(job, file, area)) {
+      const isExternal = batch.header.kind === BATCH_KIND.external
+      if (isExternal || !plan.takes(batch)) await this.#store(job, plan, to)
       if (partition.isRemoved) return
-      if (unit.kind === 'external') {
-        const segment = partition.externals.get(unit.batch.header.baseOffset)
-        if (segment === undefined) continue
-        writer.adopt(segment)
-        packedEnd = segment.endOffset
+      if (isExternal) {
+        this.#adopt(job, batch.header.baseOffset)
         continue
       }
-      const first = unit.batches[0]
-      const last = unit.batches.at(-1)
-      if (first === undefined || last === undefined) continue
-      const raw = this.#joined(unit.batches, area)
-      const body = await this.#options.codec.encode(raw)
-      // The catalog may have moved the folder to the trash meanwhile.
-      if (partition.isRemoved) return
-      writer.append(
-        {
-          rawSize: raw.length,
-          batchCount: unit.batches.length,
-          codec: body.codec,
-          flags: (last.header.flags & BATCH_FLAG.isClockTrusted) === 0 ? BLOCK_FLAG.isClockUntrusted : 0,
-          baseOffset: first.header.baseOffset,
-          endOffset: endOf(last),
-          firstTimeUs: first.header.appendTimeUs,
-          lastTimeUs: last.header.appendTimeUs,
-          boot: last.boot,
-          recordCount: unit.batches.reduce((sum, { header }) => sum + header.count, 0),
-        },
-        body,
-      )
-      packedEnd = endOf(last)
+      if (plan.isEmpty) to = batch.size <= BLOCK_RAW_SIZE ? this.#block : createArea(batch.size)
+      // As it lies in a block: without its checksums.
+      to.bytes.set(area.bytes.subarray(batch.position, batch.position + batch.size), plan.rawSize)
+      stripBatchHeader(to, plan.rawSize)
+      plan.add(batch)
     }
+    await this.#store(job, plan, to)
     // The last batch was damaged: an empty block keeps its offsets from being given again.
-    if (packedEnd < job.endOffset && !partition.isRemoved) writer.append(emptyBlock(job.endOffset, partition), NO_BODY)
+    if (job.packedEnd < job.endOffset && !partition.isRemoved) {
+      writer.append(emptyBlock(job.endOffset, partition), NO_BODY)
+    }
+  }
+
+  /** Writes the block that `plan` describes and `from` holds, if there is one. */
+  async #store(job: Job, plan: BlockPlan, from: ByteArea): Promise<void> {
+    const fields = plan.take()
+    if (fields === undefined) return
+    const body = await this.#options.codec.encode(from.bytes.subarray(0, fields.rawSize))
+    // The catalog may have moved the folder to the trash meanwhile.
+    if (job.partition.isRemoved) return
+    job.writer.append(fields, body)
+    job.packedEnd = fields.endOffset
+  }
+
+  #adopt(job: Job, baseOffset: bigint): void {
+    const segment = job.partition.externals.get(baseOffset)
+    if (segment === undefined) return
+    job.writer.adopt(segment)
+    job.packedEnd = segment.endOffset
   }
 
   /** Batches of the file that are still needed, checked; a damaged one becomes a hole. */
@@ -213,19 +219,6 @@ export class Repacker {
       job.endOffset = header.baseOffset + BigInt(header.count)
       yield { header, position, size, boot: file.bootAt(position) }
     }
-  }
-
-  /** The batches as they lie in a block: one behind the other, without their checksums. Valid until the next call. */
-  #joined(batches: readonly RepackBatch[], from: ByteArea): Uint8Array {
-    const size = batches.reduce((sum, batch) => sum + batch.size, 0)
-    const to = size <= BLOCK_RAW_SIZE ? this.#block : createArea(size)
-    let at = 0
-    for (const batch of batches) {
-      to.bytes.set(from.bytes.subarray(batch.position, batch.position + batch.size), at)
-      stripBatchHeader(to, at)
-      at += batch.size
-    }
-    return to.bytes.subarray(0, size)
   }
 
   async #sync(jobs: readonly Job[]): Promise<void> {
@@ -253,10 +246,9 @@ export class Repacker {
 
 const NO_BODY = { codec: BLOCK_CODEC.plain, bytes: new Uint8Array(0) }
 
-const emptyBlock = (offset: bigint, partition: LogPartition): NewBlock => ({
+const emptyBlock = (offset: bigint, partition: LogPartition): BlockFields => ({
   rawSize: 0,
   batchCount: 0,
-  codec: BLOCK_CODEC.plain,
   flags: 0,
   baseOffset: offset,
   endOffset: offset,

@@ -8,7 +8,7 @@
 import { alignUp, areaOf, createArea } from '../core/byte-area.ts'
 import type { Checksum } from '../core/checksum.ts'
 import { PAGE_SIZE } from '../core/journal-format.ts'
-import { isSegmentFull, type RollLimits } from '../core/repack-plan.ts'
+import { type BlockFields, isSegmentFull, type RollLimits } from '../core/repack-plan.ts'
 import {
   BLOCK_ALIGNMENT,
   BLOCK_FLAG,
@@ -42,8 +42,6 @@ export interface SegmentWriterOptions {
   readonly nowUs: bigint
   readonly isPageAlignmentSkipped?: boolean
 }
-
-export type NewBlock = Omit<BlockHeader, 'position' | 'previousPosition' | 'bodyCrc' | 'storedSize' | 'runNumber'>
 
 /** A segment as this run leaves it. */
 interface Draft {
@@ -87,7 +85,7 @@ export class SegmentWriter {
   }
 
   /** @throws EDGE_DISK_FULL, EDGE_IO: call `abort` then. */
-  append(block: NewBlock, body: { codec: number; bytes: Uint8Array }): void {
+  append(block: BlockFields, body: { codec: number; bytes: Uint8Array }): void {
     const draft = this.#draftFor(block)
     const { cipher, runNumber } = draft.segment
     const position = this.#nextPosition(draft)
@@ -197,7 +195,7 @@ export class SegmentWriter {
     fileSystem.rename(before, segment.path)
   }
 
-  #draftFor(block: NewBlock): Draft {
+  #draftFor(block: BlockFields): Draft {
     const last = this.#drafts.at(-1)
     if (last !== undefined && !last.isSealed && !this.#isFull(last)) return last
     this.roll()
