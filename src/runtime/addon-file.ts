@@ -11,7 +11,7 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
-  readFileSync,
+  readSync,
   renameSync,
   rmSync,
   writeSync,
@@ -35,13 +35,30 @@ const UNNAMED_FILE_FOLDERS = ['/dev/shm', '/run', '/tmp']
 /** `memfd_create(2)`: not inherited by children; executable also where the kernel makes them data by default (6.3+). */
 const MFD_CLOEXEC = 0x1
 const MFD_EXEC = 0x10
+/** Read at once to check a file. Whole addons (11 MB) made V8 collect three times at every start, and could stay for long. */
+const CHECK_BUFFER_BYTES = 64 * 1024
 
 /** @returns whether the file is there and holds exactly the packed bytes: not torn, not rotten, not of another version. */
 export function holdsAddon(path: string, addon: PackedAddon): boolean {
   try {
-    return createHash('sha256').update(readFileSync(path)).digest('hex') === addon.digest
+    return digestOf(path) === addon.digest
   } catch {
     return false
+  }
+}
+
+function digestOf(path: string): string {
+  const hash = createHash('sha256')
+  const buffer = new Uint8Array(CHECK_BUFFER_BYTES)
+  const file = openSync(path, 'r')
+  try {
+    for (;;) {
+      const length = readSync(file, buffer)
+      if (length === 0) return hash.digest('hex')
+      hash.update(buffer.subarray(0, length))
+    }
+  } finally {
+    closeSync(file)
   }
 }
 
