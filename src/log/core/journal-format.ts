@@ -34,6 +34,9 @@ export const FIRST_GROUP_AT = PAGE_SIZE
 
 const FILE_MAGIC = 0x4a474445 // "EDGJ"
 const GROUP_MAGIC = 0x47474445 // "EDGG"
+/** What a search for groups looks for, and where in a group header it lies. */
+export const GROUP_MAGIC_TEXT = 'EDGG'
+export const GROUP_MAGIC_AT = 4
 
 export const GROUP_FLAG = {
   /** First group of its session: what later ones of the chain are checked against. */
@@ -111,7 +114,7 @@ export function decodeJournalHeader(area: ByteArea): JournalHeader | undefined {
 /** Writes the header of a whole group at `at` and seals it. @returns its CRC, which the next group names. */
 export function encodeGroupHeader(area: ByteArea, at: number, group: Omit<GroupHeader, 'crc'>, seed: number): number {
   const { view, bytes } = area
-  view.setUint32(at + 4, GROUP_MAGIC, true)
+  view.setUint32(at + GROUP_MAGIC_AT, GROUP_MAGIC, true)
   view.setUint32(at + 8, group.length, true)
   view.setUint32(at + 12, group.bodyCrc, true)
   setSafeU64(view, at + 16, group.generation)
@@ -147,7 +150,8 @@ export function decodeGroupHeader(
   limit: number,
 ): GroupHeader | undefined {
   const { view, bytes } = area
-  if (view.getUint32(at + 4, true) !== GROUP_MAGIC || view.getUint32(at + 24, true) !== position) return undefined
+  if (view.getUint32(at + GROUP_MAGIC_AT, true) !== GROUP_MAGIC) return undefined
+  if (view.getUint32(at + 24, true) !== position) return undefined
   const crc = view.getUint32(at, true)
   if (crc !== crc32(bytes, at + 4, at + GROUP_HEADER_SIZE, seedOf(file.salt))) return undefined
   const length = view.getUint32(at + 8, true)

@@ -19,6 +19,8 @@ import {
   FIRST_GROUP_AT,
   GROUP_ALIGNMENT,
   GROUP_HEADER_SIZE,
+  GROUP_MAGIC_AT,
+  GROUP_MAGIC_TEXT,
   type GroupHeader,
   JOURNAL_HEADER_SIZE,
   JOURNAL_VERSION,
@@ -285,13 +287,28 @@ interface GroupRange {
 function findGroups(area: ByteArea, file: { generation: number; salt: bigint }, checksum: Checksum): FoundGroup[] {
   const groups: FoundGroup[] = []
   const size = area.bytes.length
-  for (let position = FIRST_GROUP_AT; position + GROUP_HEADER_SIZE <= size; position += GROUP_ALIGNMENT) {
+  for (const position of groupCandidates(area.bytes)) {
     const header = decodeGroupHeader(area, position, file, position, size)
     if (header === undefined) continue
     const crc = checksum(area.bytes, position + GROUP_HEADER_SIZE, position + header.length, 0)
     groups.push({ header, isWhole: crc === header.bodyCrc })
   }
   return groups
+}
+
+/**
+ * Positions at which a group may begin. Node's search leaps over what has never been written: a step for each of a file's
+ * 16,384 places kept V8's optimizing compiler busy at every start, and its 4.3 MiB of code in memory from then on.
+ */
+function* groupCandidates({ buffer, byteOffset, byteLength }: Uint8Array): Generator<number> {
+  const bytes = Buffer.from(buffer, byteOffset, byteLength)
+  let from = FIRST_GROUP_AT
+  for (;;) {
+    const position = bytes.indexOf(GROUP_MAGIC_TEXT, from + GROUP_MAGIC_AT, 'latin1') - GROUP_MAGIC_AT
+    if (position < FIRST_GROUP_AT || position + GROUP_HEADER_SIZE > byteLength) return
+    if (position % GROUP_ALIGNMENT === 0) yield position
+    from = position + 1
+  }
 }
 
 /** One buffer for file after file: a new one of megabytes for each would stay until the collector comes. */
