@@ -8,10 +8,9 @@
 import { createSocket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import type { Clock } from '../../clock.ts'
 import { EdgeError } from '../../errors.ts'
+import { collectGarbage } from '../../garbage.ts'
 import { type LoadedWebTransport, loadWebTransport, type PackageServer } from '../../quinn-transport/index.ts'
 import { QUIC_EDGE_DEFAULTS } from '../defaults.ts'
 import { type ListenOptions, type QuicDriver, type QuicListener, SESSION_CODES, type SessionGate } from '../ports.ts'
@@ -102,6 +101,7 @@ class WebTransportListener implements QuicListener {
   /** So that whoever starts anew on the same port finds it free. */
   async #portReleased(graceMs: number): Promise<void> {
     const deadline = performance.now() + graceMs
+    // The addon's objects hold the socket until they are collected, and a change of certificate cannot wait for that.
     collectGarbage()
     while (!(await isUdpPortFree(this.host, this.port)) && performance.now() < deadline) {
       await sleep(QUIC_EDGE_DEFAULTS.rebindIntervalMs)
@@ -162,11 +162,4 @@ function isUdpPortFree(host: string, port: number): Promise<boolean> {
     probe.once('error', () => probe.close(() => resolve(false)))
     probe.bind({ address: host, port, exclusive: true }, () => probe.close(() => resolve(true)))
   })
-}
-
-/** The addon's objects hold the socket until they are collected, and a change of certificate cannot wait for that. */
-function collectGarbage(): void {
-  setFlagsFromString('--expose-gc')
-  const collect: unknown = runInNewContext('gc')
-  if (typeof collect === 'function') collect()
 }
