@@ -5,6 +5,7 @@ import { systemClock } from '../../clock.ts'
 import { createLogger } from '../../logger.ts'
 import { rootCredentialsFrom } from '../broker/index.ts'
 import { startEdge } from '../edge.ts'
+import { collectWhenIdle } from '../idle-memory.ts'
 import { createServiceNotifier } from '../sdnotify.ts'
 import { returnSpareMemory } from '../spare-memory.ts'
 import { PRODUCT_VERSION } from '../version.ts'
@@ -40,10 +41,13 @@ export async function runEdge(values: Values, context: CommandContext): Promise<
   notifier.ready('accepting')
   const watchdog =
     notifier.watchdogIntervalMs === null ? null : setInterval(() => notifier.watchdog(), notifier.watchdogIntervalMs)
+  // In this order: what the collection frees is returned by the same look, or the next one.
+  const endCollecting = collectWhenIdle()
   const endReturning = returnSpareMemory()
   if (!context.signal.aborted) await once(context.signal, 'abort')
   logger.info('edge.stopping', { reason: String(context.signal.reason) })
   notifier.stopping()
+  endCollecting()
   endReturning()
   if (watchdog !== null) clearInterval(watchdog)
 }
