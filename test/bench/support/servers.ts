@@ -28,13 +28,25 @@ const NODE_FLAGS = [
   '--v8-pool-size=1',
   '--disable-warning=ExperimentalWarning',
 ]
-const UNIT_ENVIRONMENT = { UV_THREADPOOL_SIZE: '2', MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '131072' }
+const UNIT_ENVIRONMENT = {
+  UV_THREADPOOL_SIZE: '2',
+  MALLOC_ARENA_MAX: '1',
+  MALLOC_TRIM_THRESHOLD_: '131072',
+  // No part of a unit: certificates that a developer's machine trusts in addition, of which each process keeps a megabyte.
+  NODE_EXTRA_CA_CERTS: '',
+}
 
-export async function startEdgeServer(environment: Readonly<Record<string, string>>): Promise<MeasuredServer> {
-  const dataPath = mkdtempSync(join(tmpdir(), 'edge-bench-'))
+/** @param keptFolder where data and addons lie and stay, for a start that is not the first; else all of it is removed. */
+export async function startEdgeServer(
+  environment: Readonly<Record<string, string>>,
+  keptFolder?: string,
+): Promise<MeasuredServer> {
+  const folder = keptFolder ?? mkdtempSync(join(tmpdir(), 'edge-bench-'))
+  const dataPath = join(folder, 'data')
   const binary = process.env.EDGE_BENCH_EXECUTABLE
   const command = binary === undefined ? [process.execPath, ...NODE_FLAGS, MAIN] : [binary]
-  const edge = await startEdgeProcess({ dataPath, command, environment: { ...UNIT_ENVIRONMENT, ...environment } })
+  const environmentOfUnit = { ...UNIT_ENVIRONMENT, CACHE_DIRECTORY: join(folder, 'cache') }
+  const edge = await startEdgeProcess({ dataPath, command, environment: { ...environmentOfUnit, ...environment } })
   const [host = '', port = ''] = edge.tcp.split(':')
   return {
     name: 'edge',
@@ -46,7 +58,7 @@ export async function startEdgeServer(environment: Readonly<Record<string, strin
     password: 'iggy',
     [Symbol.asyncDispose]: async () => {
       await edge.stop()
-      rmSync(dataPath, { recursive: true, force: true })
+      if (keptFolder === undefined) rmSync(folder, { recursive: true, force: true })
     },
   }
 }
