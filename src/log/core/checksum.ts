@@ -34,10 +34,11 @@ export const crc32: Checksum = (bytes, start, end, seed) => {
 
 function createTables(): Int32Array {
   const tables = new Int32Array(STEP * 256)
-  for (let value = 0; value < 256; value++) {
-    let sum = value
-    for (let bit = 0; bit < 8; bit++) sum = (sum & 1) === 1 ? (sum >>> 1) ^ POLYNOMIAL : sum >>> 1
-    tables[value] = sum
+  // Sums are linear: those of single bits give all others. Eight steps a value got this compiled by TurboFan at the start.
+  let sum = 1
+  for (let bit = 128; bit > 0; bit >>= 1) {
+    sum = (sum & 1) === 1 ? (sum >>> 1) ^ POLYNOMIAL : sum >>> 1
+    for (let value = 0; value < 256; value += 2 * bit) tables[value + bit] = sum ^ (tables[value] ?? 0)
   }
   for (let at = 256; at < tables.length; at++) {
     // One more zero byte behind.
