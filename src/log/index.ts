@@ -14,6 +14,7 @@ import type { LogSettings } from './settings.ts'
 
 export type * from './api.ts'
 export { ENCRYPTION_SETTINGS, type EncryptionSettings } from './encryption-settings.ts'
+export type { InspectedOffset } from './inspect/consumer-offsets.ts'
 export type { InspectedPartition, InspectedTopic } from './inspect/names.ts'
 export type { WalkCounts } from './inspect/partition-walk.ts'
 export {

@@ -1,7 +1,7 @@
 /** Bytes of what lies beside journal and segments: SQLite, what was set aside, and what waits for its removal. */
 import type { Clock } from '../clock.ts'
 import { EdgeError } from '../errors.ts'
-import { METADATA_FILE, SQLITE_ENDINGS, TRASH } from './catalog/layout.ts'
+import { METADATA_FILES, TRASH } from './catalog/layout.ts'
 import type { FileSystem } from './io/file-system.ts'
 import { QUARANTINE } from './quarantine.ts'
 
@@ -9,12 +9,12 @@ import { QUARANTINE } from './quarantine.ts'
 const MEASURED_FOR_US = 1_000_000
 
 export class SideFiles {
-  readonly #fileSystem: FileSystem
+  readonly #fileSystem: Pick<FileSystem, 'list' | 'sizeOf'>
   readonly #clock: Clock
   #measuredAtUs: number | undefined
   #sizeBytes = 0
 
-  constructor(fileSystem: FileSystem, clock: Clock) {
+  constructor(fileSystem: Pick<FileSystem, 'list' | 'sizeOf'>, clock: Clock) {
     this.#fileSystem = fileSystem
     this.#clock = clock
   }
@@ -30,8 +30,8 @@ export class SideFiles {
 
   #measure(): void {
     try {
-      const database = SQLITE_ENDINGS.map((ending) => this.#fileSystem.sizeOf(METADATA_FILE + ending))
-      this.#sizeBytes = database.reduce((sum, size) => sum + size, this.#below(QUARANTINE) + this.#below(TRASH))
+      const metadata = METADATA_FILES.map((name) => this.#fileSystem.sizeOf(name))
+      this.#sizeBytes = metadata.reduce((sum, size) => sum + size, this.#below(QUARANTINE) + this.#below(TRASH))
     } catch (error) {
       // The last measure stands while the disk does not answer.
       if (!(error instanceof EdgeError)) throw error

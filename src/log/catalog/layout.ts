@@ -2,6 +2,7 @@
  * Where things lie in the data folder. Pure. Names that people give never become paths: folders are named by numbers.
  *
  *   store.json
+ *   metadata.sqlite, metadata.sqlite-offsets                SQLite, and offsets it does not have yet
  *   streams/<stream id>/stream.json
  *   streams/<stream id>/topics/<topic id>/topic.json
  *   streams/<stream id>/topics/<topic id>/<key>/            segments of one partition incarnation
@@ -18,6 +19,14 @@ export const TRASH = 'trash'
 export const METADATA_FILE = 'metadata.sqlite'
 /** The database and SQLite's own side files, which are worth nothing without the database they belong to. */
 export const SQLITE_ENDINGS = ['', '-wal', '-shm']
+/**
+ * Behind the database's name: consumer offsets that it does not have yet. No side file of SQLite's: its rows name partitions
+ * by keys, which the descriptors keep, so it counts also for a database that is made anew and is never set aside with one.
+ */
+export const OFFSETS_ENDING = '-offsets'
+export const OFFSETS_FILE = METADATA_FILE + OFFSETS_ENDING
+/** Everything that stands for metadata in the data folder. */
+export const METADATA_FILES = [...SQLITE_ENDINGS, OFFSETS_ENDING].map((ending) => METADATA_FILE + ending)
 
 /** Ids and keys are u32. */
 const NUMBER_MAX = 2 ** 32 - 1

@@ -101,6 +101,8 @@ export class ProducerSequences {
   }
 
   #raise(at: { device: number; epoch: number; lane: number }, have: number, seenAtUs: bigint): Lane {
+    // Also of a device whose name was lost: its number must not become another's, with what it has got rid of.
+    this.#nextNumber = Math.max(this.#nextNumber, at.device + 1)
     const epochs = this.#devices.get(at.device) ?? new Map<number, Map<number, Lane>>()
     this.#devices.set(at.device, epochs)
     const lanes = epochs.get(at.epoch) ?? new Map<number, Lane>()

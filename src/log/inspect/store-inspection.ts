@@ -8,7 +8,7 @@ import { EdgeError } from '../../errors.ts'
 import type { StoredBatch } from '../../sdk/wire/batch.ts'
 import { parseStore, type StoreDescriptor } from '../catalog/descriptor.ts'
 import { DescriptorFiles } from '../catalog/descriptor-files.ts'
-import { METADATA_FILE, STORE_FILE } from '../catalog/layout.ts'
+import { METADATA_FILE, METADATA_FILES, OFFSETS_FILE, STORE_FILE } from '../catalog/layout.ts'
 import { inspectStore, soundOr } from '../catalog/store-state.ts'
 import { BATCH_HEADER_SIZE, BATCH_KIND, decodeExternal, EXTERNAL_BODY_SIZE } from '../core/batch-header.ts'
 import { GROUP_FLAG } from '../core/journal-format.ts'
@@ -21,7 +21,10 @@ import { readStoreKeys } from '../io/key-source.ts'
 import { lockHolder } from '../io/node-file-system.ts'
 import type { StoreKeys } from '../io/store-keys.ts'
 import { missingChecks, refuseWrongKeys } from '../key-check.ts'
-import { type DatabaseReport, inspectDatabase } from '../metadata/integrity.ts'
+import { type DatabaseReport, inspectDatabase, NO_DATABASE } from '../metadata/integrity.ts'
+import { readTrail } from '../metadata/offset-trail.ts'
+import { type FoundTrail, NO_TRAIL } from '../metadata/trail-rows.ts'
+import { type InspectedOffset, mergeOffsets } from './consumer-offsets.ts'
 import { type InspectedPartition, type InspectedTopic, readNames, type Tell } from './names.ts'
 import { type JournalPlace, PartitionWalk, type WalkCounts } from './partition-walk.ts'
 import { createReadOnlyFileSystem } from './read-only-file-system.ts'
@@ -59,6 +62,7 @@ export class StoreInspection {
   readonly #fileSystem: FileSystem
   readonly #journal: FoundJournal
   readonly #places = new Map<number, JournalPlace[]>()
+  readonly #offsets: ReadonlyMap<number, readonly InspectedOffset[]>
 
   readonly #keys: StoreKeys
   /** Files are sealed with keys that were not given: of those only checksums are looked at. */
@@ -76,6 +80,7 @@ export class StoreInspection {
     if (this.#isBlind)
       this.#tell('warn', STORE_FILE, 'names a key that was not given: of sealed files only checksums are looked at')
     const database = this.#readDatabase(nativeBinding)
+    this.#offsets = mergeOffsets(database, this.#readTrail())
     this.#journal = readJournal({ fileSystem, storeIdBytes: undefined, checksum: bodyChecksum, keys })
     this.topics = readNames(fileSystem, database.descriptors, this.#tell)
     this.isCleanStop = isCleanStop(this.#journal)
@@ -83,7 +88,7 @@ export class StoreInspection {
     this.sizes = {
       segments: folderSize(join(path, 'streams')),
       journal: folderSize(join(path, 'journal')),
-      metadata: [METADATA_FILE, `${METADATA_FILE}-wal`].reduce((sum, name) => sum + folderSize(join(path, name)), 0),
+      metadata: METADATA_FILES.reduce((sum, name) => sum + folderSize(join(path, name)), 0),
       quarantine: folderSize(join(path, 'quarantine')),
     }
   }
@@ -101,6 +106,11 @@ export class StoreInspection {
       journal,
       tell: this.#tell,
     })
+  }
+
+  /** How far consumers, groups and devices have come in a partition: the database and the offset trail together. */
+  consumerOffsets(partition: InspectedPartition): readonly InspectedOffset[] {
+    return this.#offsets.get(partition.key) ?? []
   }
 
   close(): void {
@@ -128,8 +138,12 @@ export class StoreInspection {
   #readDatabase(nativeBinding: string | undefined): DatabaseReport {
     const path = join(this.path, METADATA_FILE)
     if (!existsSync(path)) {
-      this.#tell('warn', METADATA_FILE, 'is missing; the next start makes it anew, without users, tokens and offsets')
-      return { problems: [], isNewer: false, version: 0, descriptors: [] }
+      this.#tell(
+        'warn',
+        METADATA_FILE,
+        'is missing; the next start makes it anew, without users, tokens and most offsets',
+      )
+      return NO_DATABASE
     }
     const report = inspectDatabase(path, nativeBinding)
     if (report.isNewer)
@@ -139,6 +153,18 @@ export class StoreInspection {
       )
     for (const problem of report.problems) this.#tell('error', METADATA_FILE, problem)
     return report
+  }
+
+  #readTrail(): FoundTrail {
+    try {
+      const found = readTrail(join(this.path, OFFSETS_FILE))
+      const text = `${found.damagedCount} rows are torn or damaged and left out: some offsets may be a second older`
+      if (found.damagedCount > 0) this.#tell('warn', OFFSETS_FILE, text)
+      return found
+    } catch (error) {
+      this.#tell('warn', OFFSETS_FILE, `cannot be read: some offsets may be a second older (${String(error)})`)
+      return NO_TRAIL
+    }
   }
 
   #readPlaces(): void {

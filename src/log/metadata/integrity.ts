@@ -6,7 +6,8 @@ import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { SCHEMA_VERSION } from './schema.ts'
+import { columnFrom } from './consumer-column.ts'
+import { GENERATION_SETTING, SCHEMA_VERSION } from './schema.ts'
 
 export interface DatabaseReport {
   /** What is wrong; empty when it is sound. */
@@ -16,6 +17,27 @@ export interface DatabaseReport {
   readonly version: number
   /** Copies of the descriptors, as far as they read. */
   readonly descriptors: readonly { readonly streamId: number; readonly topicId: number; readonly body: string }[]
+  /** As far as they read; the offset trail may have newer ones. */
+  readonly consumerOffsets: readonly StoredOffset[]
+  /** Which rows of the offset trail are newer than this database; undefined when it does not say. */
+  readonly offsetGeneration: number | undefined
+}
+
+export interface StoredOffset {
+  readonly partitionKey: number
+  /** Kind and id of the consumer: `consumer-column.ts`. */
+  readonly column: number
+  readonly offset: bigint
+}
+
+/** Of a database of which nothing reads, or which is not there. */
+export const NO_DATABASE: DatabaseReport = {
+  problems: [],
+  isNewer: false,
+  version: 0,
+  descriptors: [],
+  consumerOffsets: [],
+  offsetGeneration: undefined,
 }
 
 /** Lines of SQLite's own check that are kept. */
@@ -30,7 +52,7 @@ export function inspectDatabase(path: string, nativeBinding?: string): DatabaseR
     if (existsSync(`${path}-wal`)) copyFileSync(`${path}-wal`, `${copy}-wal`)
     return inspectCopy(copy, nativeBinding)
   } catch (error) {
-    return { problems: [String(error)], isNewer: false, version: 0, descriptors: [] }
+    return { ...NO_DATABASE, problems: [String(error)] }
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
@@ -42,7 +64,14 @@ function inspectCopy(path: string, nativeBinding?: string): DatabaseReport {
     const version = Number(database.pragma('user_version', { simple: true }))
     const verdicts = database.prepare<[], string>(`PRAGMA integrity_check(${MAX_PROBLEMS})`).pluck().all()
     const problems = verdicts.filter((verdict) => verdict !== 'ok')
-    return { problems, isNewer: version > SCHEMA_VERSION, version, descriptors: readDescriptors(database) }
+    return {
+      problems,
+      isNewer: version > SCHEMA_VERSION,
+      version,
+      descriptors: readDescriptors(database),
+      consumerOffsets: readOffsets(database),
+      offsetGeneration: readGeneration(database),
+    }
   } finally {
     database.close()
   }
@@ -58,5 +87,33 @@ function readDescriptors(database: Database.Database): DatabaseReport['descripto
   } catch {
     // Damaged or not there: the descriptor files say the same.
     return []
+  }
+}
+
+function readOffsets(database: Database.Database): StoredOffset[] {
+  const offsets: StoredOffset[] = []
+  try {
+    const rows = database
+      .prepare<[], { partition_key: bigint; kind: bigint; consumer_id: bigint; offset: bigint }>(
+        'SELECT * FROM consumer_offsets',
+      )
+      .safeIntegers()
+    for (const { partition_key, kind, consumer_id, offset } of rows.iterate()) {
+      const column = columnFrom(Number(kind), Number(consumer_id))
+      if (column !== undefined) offsets.push({ partitionKey: Number(partition_key), column, offset })
+    }
+  } catch {
+    // The rest lies on a damaged page, which the problems name.
+  }
+  return offsets
+}
+
+function readGeneration(database: Database.Database): number | undefined {
+  try {
+    const statement = database.prepare<[string], string>('SELECT value FROM settings WHERE name = ?').pluck()
+    const value = statement.get(GENERATION_SETTING)
+    return value === undefined ? undefined : Number(value)
+  } catch {
+    return undefined
   }
 }

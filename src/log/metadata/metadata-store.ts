@@ -3,6 +3,7 @@
  * log reads. Reads come from memory. docs/formats/metadata.md says what each table is worth after a crash.
  */
 import type { ConsumerKind, CursorRow, GroupRow, MetadataStore, Partition, TokenRow, UserRow } from '../api.ts'
+import { OFFSETS_ENDING, OFFSETS_FILE } from '../catalog/layout.ts'
 import type { HintStore, ProducerStore, ReportFinding } from '../ports.ts'
 import type { Scheduler } from '../scheduler.ts'
 import { Accounts } from './accounts.ts'
@@ -34,8 +35,23 @@ export type TopicKeys = (streamId: number, topicId: number) => Iterable<number>
 /** @throws {EdgeError} EDGE_STORE_NEWER, EDGE_STORE_IN_USE, EDGE_DISK_FULL, EDGE_IO. */
 export function openMetadata(options: MetadataOptions): SqliteMetadata {
   const { database } = openDatabase(options)
-  const trail = options.path === ':memory:' ? null : OffsetTrail.open(`${options.path}-offsets`)
-  return new SqliteMetadata(new Connection(database), options, trail)
+  return new SqliteMetadata(new Connection(database), options, openTrail(options))
+}
+
+/** Without a trail everything works, and an end of the process costs a second of offsets. */
+function openTrail({ path, report }: MetadataOptions): OffsetTrail | null {
+  if (path === ':memory:') return null
+  try {
+    return OffsetTrail.open(path + OFFSETS_ENDING)
+  } catch (error) {
+    report({
+      event: 'log.offsets.trail_missing',
+      level: 'warn',
+      text: `${OFFSETS_FILE} cannot be opened: consumer offsets of the last second are lost when the process is killed (${String(error)})`,
+      fields: { path: OFFSETS_FILE },
+    })
+    return null
+  }
 }
 
 export class SqliteMetadata implements MetadataStore {
@@ -214,6 +230,7 @@ export class SqliteMetadata implements MetadataStore {
     const keys = [...this.#progress.partitionKeys()].filter((key) => !isKeyKnown(key))
     if (places.length + keys.length > 0) this.forget(places, keys)
     for (const { streamId, topicId } of this.#groups.topics()) this.#forgetDeletedGroups(streamId, topicId)
+    this.#forgetUnknownDevices()
   }
 
   /**
@@ -257,6 +274,16 @@ export class SqliteMetadata implements MetadataStore {
     for (const key of this.#topicKeys(streamId, topicId)) {
       for (const { kind, consumerId } of [...this.#progress.offsetsOf(key)]) {
         if (kind === 'group' && !ids.has(consumerId)) this.#progress.deleteOffset(key, kind, consumerId)
+      }
+    }
+  }
+
+  /** Their names went with a damaged database: nobody can come back for these offsets, and they would hold back retention. */
+  #forgetUnknownDevices(): void {
+    const known = new Set(this.producers.loadDevices().map(({ device }) => device))
+    for (const key of this.#progress.partitionKeys()) {
+      for (const { kind, consumerId } of [...this.#progress.offsetsOf(key)]) {
+        if (kind === 'device' && !known.has(consumerId)) this.#progress.deleteOffset(key, kind, consumerId)
       }
     }
   }

@@ -7,32 +7,19 @@
  * they have seen already; one whose server begins a whole batch behind it leaves out everything, stores nothing, and waits
  * for ever.
  *
- * A row has one place, which is written again as often as it changes, until the database has it:
- *
- *     crc32 u32 | generation u32 | partition key u64 | column u64 | offset i64, -1: deleted        all little-endian
- *
- * The generation counts the writes to the database. Rows of another one are older than the database and count for nothing.
+ * Its rows are drawn in `trail-rows.ts`. No failure here ends anything: the promise of the table stands without it.
  */
-import { closeSync, constants, ftruncateSync, openSync, readSync, writeSync } from 'node:fs'
-import { crc32 } from 'node:zlib'
+import { closeSync, constants, existsSync, fstatSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs'
 import { assert } from '../../assert.ts'
+import { decodeTrail, encodeTrailRow, type FoundTrail, NO_TRAIL, TRAIL_ROW_BYTES } from './trail-rows.ts'
 
-const ROW_BYTES = 32
 /** Rows beyond this wait for the database alone: 4 MiB of page cache. */
 const ROWS_MAX = 131_072
-const DELETED = -1n
 const FILE_MODE = 0o600
-
-export interface TrailRow {
-  readonly partitionKey: number
-  readonly column: number
-  /** undefined: the row was deleted. */
-  readonly offset: bigint | undefined
-}
 
 export class OffsetTrail {
   readonly #file: number
-  readonly #rowBytes = Buffer.alloc(ROW_BYTES)
+  readonly #rowBytes = Buffer.alloc(TRAIL_ROW_BYTES)
   readonly #places = new Map<number, Map<number, number>>()
   #rowCount = 0
   #generation = 0
@@ -50,22 +37,9 @@ export class OffsetTrail {
     return new OffsetTrail(openSync(path, constants.O_RDWR | constants.O_CREAT, FILE_MODE))
   }
 
-  /** @returns the rows of that generation, in no particular order; a torn or damaged one is left out. */
-  read(generation: number): TrailRow[] {
-    const rows: TrailRow[] = []
-    for (let place = 0; place < ROWS_MAX; place++) {
-      const count = readSync(this.#file, this.#rowBytes, 0, ROW_BYTES, place * ROW_BYTES)
-      if (count < ROW_BYTES) break
-      const row = this.#rowBytes
-      if (row.readUInt32LE(0) !== crc32(row.subarray(4)) || row.readUInt32LE(4) !== generation) continue
-      const offset = row.readBigInt64LE(24)
-      rows.push({
-        partitionKey: Number(row.readBigUInt64LE(8)),
-        column: Number(row.readBigUInt64LE(16)),
-        offset: offset === DELETED ? undefined : offset,
-      })
-    }
-    return rows
+  /** What the last process left. @throws the system's error when the file cannot be read. */
+  read(): FoundTrail {
+    return decodeTrail(readWhole(this.#file))
   }
 
   /** Forgets all rows: the database has them, with this generation. */
@@ -73,7 +47,11 @@ export class OffsetTrail {
     this.#generation = generation >>> 0
     this.#places.clear()
     this.#rowCount = 0
-    ftruncateSync(this.#file, 0)
+    try {
+      ftruncateSync(this.#file, 0)
+    } catch {
+      // Rows of the generation before stay until others take their places, and count for nothing.
+    }
   }
 
   /** Notes a change before it is acknowledged. What cannot be noted (a full disk) waits for the database. */
@@ -81,16 +59,11 @@ export class OffsetTrail {
     if (this.#isClosed) return
     const place = this.#placeOf(partitionKey, column)
     if (place === undefined) return
-    const row = this.#rowBytes
-    row.writeUInt32LE(this.#generation, 4)
-    row.writeBigUInt64LE(BigInt(partitionKey), 8)
-    row.writeBigUInt64LE(BigInt(column), 16)
-    row.writeBigInt64LE(offset ?? DELETED, 24)
-    row.writeUInt32LE(crc32(row.subarray(4)), 0)
+    encodeTrailRow(this.#rowBytes, { partitionKey, column, offset }, this.#generation)
     try {
-      writeSync(this.#file, row, 0, ROW_BYTES, place * ROW_BYTES)
+      writeSync(this.#file, this.#rowBytes, 0, TRAIL_ROW_BYTES, place * TRAIL_ROW_BYTES)
     } catch {
-      // The promise of the table stands without it: behind the log by a second at most.
+      // Behind the log by a second at most.
     }
   }
 
@@ -115,4 +88,27 @@ export class OffsetTrail {
     assert(place < ROWS_MAX, `place ${place} of a row is bounded`)
     return place
   }
+}
+
+/** Looks at a trail that nobody writes, without changing it. @throws the system's error when it cannot be read. */
+export function readTrail(path: string): FoundTrail {
+  if (!existsSync(path)) return NO_TRAIL
+  const file = openSync(path, 'r')
+  try {
+    return decodeTrail(readWhole(file))
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** No more than this release ever writes. */
+function readWhole(file: number): Buffer {
+  const bytes = Buffer.alloc(Math.min(fstatSync(file).size, ROWS_MAX * TRAIL_ROW_BYTES))
+  let size = 0
+  while (size < bytes.length) {
+    const count = readSync(file, bytes, size, bytes.length - size, size)
+    if (count === 0) break
+    size += count
+  }
+  return bytes.subarray(0, size)
 }

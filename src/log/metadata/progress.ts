@@ -6,11 +6,15 @@
 import { assert } from '../../assert.ts'
 import { EdgeError } from '../../errors.ts'
 import type { ConsumerKind, CursorRow } from '../api.ts'
+import { OFFSETS_FILE } from '../catalog/layout.ts'
 import type { ReportFinding } from '../ports.ts'
 import type { Scheduler } from '../scheduler.ts'
 import { type Connection, toInteger } from './connection.ts'
+import { columnFrom, columnOf, consumerOf, splitColumn } from './consumer-column.ts'
 import type { OffsetTrail } from './offset-trail.ts'
 import { PendingTable } from './pending-table.ts'
+import { GENERATION_SETTING } from './schema.ts'
+import { type FoundTrail, NO_TRAIL, takeTrail } from './trail-rows.ts'
 
 /** One transaction a second at most: what flash and I/O budget can bear for ever. */
 const WRITE_INTERVAL_MS = 1000
@@ -18,12 +22,6 @@ const WRITE_INTERVAL_MS = 1000
 const RETRY_INTERVAL_MS = 5000
 /** Rows of one transaction: about 10 ms on a small gateway. What is left goes with the next one. */
 const WRITE_ROWS_MAX = 4096
-
-/** Consumer ids are u32, so kind and id fit one safe integer. */
-const KIND_STEP = 2 ** 32
-/** Setting that counts the writes: tells which rows of the trail the database does not have. */
-const GENERATION = 'offset_generation'
-const KINDS: readonly ConsumerKind[] = ['consumer', 'group', 'device']
 
 export interface ProgressOptions {
   readonly connection: Connection
@@ -60,8 +58,7 @@ export class Progress {
       deleteCursor: connection.statement('DELETE FROM cursors WHERE partition_key = ? AND route = ?'),
       putGeneration: connection.statement('INSERT OR REPLACE INTO settings (name, value) VALUES (?, ?)'),
     }
-    this.#load()
-    this.#takeTrail()
+    this.#takeTrail(this.#load())
   }
 
   offset(partitionKey: number, kind: ConsumerKind, consumerId: number): bigint | undefined {
@@ -188,16 +185,32 @@ export class Progress {
   }
 
   /** Takes over what the last process had acknowledged and not yet written. */
-  #takeTrail(): void {
+  #takeTrail(storedGeneration: number | undefined): void {
+    this.#generation = storedGeneration ?? 0
     const { trail } = this.#options
     if (trail === null) return
-    for (const { partitionKey, column, offset } of trail.read(this.#generation)) {
+    const taken = takeTrail(this.#readTrail(trail), storedGeneration, (key, column) => this.#offsets.get(key, column))
+    this.#generation = taken.generation
+    for (const { partitionKey, column, offset } of taken.changes) {
       if (offset === undefined) this.#offsets.delete(partitionKey, column)
       else this.#offsets.set(partitionKey, column, offset)
     }
     // In the database first: an end in the middle leaves the trail as it was.
     this.flush()
     trail.begin(this.#generation)
+  }
+
+  #readTrail(trail: OffsetTrail): FoundTrail {
+    let found = NO_TRAIL
+    let reason = ''
+    try {
+      found = trail.read()
+      if (found.damagedCount > 0) reason = `${found.damagedCount} rows are torn or damaged and left out`
+    } catch (error) {
+      reason = `it cannot be read (${String(error)})`
+    }
+    if (reason !== '') this.#options.report(trailDamaged(reason))
+    return found
   }
 
   #hasPending(): boolean {
@@ -239,11 +252,11 @@ export class Progress {
     const isAll = offsets.length > 0 && offsets.length === this.#offsets.pendingCount
     const generation = (this.#generation + 1) >>> 0
     this.#options.connection.softly(() => {
-      if (isAll) this.#statements.putGeneration.run(GENERATION, String(generation))
+      if (isAll) this.#statements.putGeneration.run(GENERATION_SETTING, String(generation))
       for (const { partitionKey, column, value } of offsets) {
-        const [kind, consumerId] = [Math.floor(column / KIND_STEP), column % KIND_STEP]
-        if (value === undefined) deleteOffset.run(partitionKey, kind, consumerId)
-        else putOffset.run(partitionKey, kind, consumerId, value)
+        const { kindNumber, consumerId } = splitColumn(column)
+        if (value === undefined) deleteOffset.run(partitionKey, kindNumber, consumerId)
+        else putOffset.run(partitionKey, kindNumber, consumerId, value)
       }
       for (const { partitionKey, column, value } of cursors) {
         if (value === undefined) deleteCursor.run(partitionKey, column)
@@ -258,20 +271,19 @@ export class Progress {
     this.#options.trail?.begin(generation)
   }
 
-  #load(): void {
+  /** @returns the database's generation, if it names one. */
+  #load(): number | undefined {
     const { connection } = this.#options
     const generation = connection
       .statement<[string], { value: string }>('SELECT value FROM settings WHERE name = ?')
-      .get(GENERATION)
-    this.#generation = Number(generation?.value ?? 0)
+      .get(GENERATION_SETTING)
     const offsets = connection.bigStatement<
       [],
       { partition_key: bigint; kind: bigint; consumer_id: bigint; offset: bigint }
     >('SELECT * FROM consumer_offsets')
     for (const row of offsets.iterate()) {
-      const column = Number(row.kind) * KIND_STEP + Number(row.consumer_id)
-      // A row of a kind that only a newer release knows is left alone.
-      if (KINDS[Number(row.kind)] !== undefined) this.#offsets.load(Number(row.partition_key), column, row.offset)
+      const column = columnFrom(Number(row.kind), Number(row.consumer_id))
+      if (column !== undefined) this.#offsets.load(Number(row.partition_key), column, row.offset)
     }
     const cursors = connection.bigStatement<
       [],
@@ -291,19 +303,13 @@ export class Progress {
       }
       this.#cursors.load(Number(row.partition_key), row.route, value)
     }
+    return generation === undefined ? undefined : Number(generation.value)
   }
 }
 
-function columnOf(kind: ConsumerKind, consumerId: number): number {
-  assert(
-    Number.isInteger(consumerId) && consumerId >= 0 && consumerId < KIND_STEP,
-    `consumer id is a u32: ${consumerId}`,
-  )
-  return KINDS.indexOf(kind) * KIND_STEP + consumerId
-}
-
-function consumerOf(column: number): { kind: ConsumerKind; consumerId: number } {
-  const kind = KINDS[Math.floor(column / KIND_STEP)]
-  assert(kind !== undefined, `consumer column ${column} names a kind`)
-  return { kind, consumerId: column % KIND_STEP }
-}
+const trailDamaged = (reason: string): Parameters<ReportFinding>[0] => ({
+  event: 'log.offsets.trail_damaged',
+  level: 'warn',
+  text: `${OFFSETS_FILE}: ${reason}; consumer offsets acknowledged in the last second before the stop may be older now`,
+  fields: { path: OFFSETS_FILE },
+})

@@ -107,6 +107,9 @@ export const SCHEMA_STEPS: readonly string[] = [
   `,
 ]
 
+/** Setting that counts the writes of offsets: tells which rows of the offset trail the database does not have. */
+export const GENERATION_SETTING = 'offset_generation'
+
 /** In the order in which rows are saved from a damaged file: what nobody can give back comes first. */
 export const TABLES = [
   'users',

@@ -24,8 +24,8 @@ export async function checkStore(values: Values, context: CommandContext): Promi
   const path = resolve(config.system.path)
   if (!existsSync(path) || isEmptyStore(path)) return sayNoStore(config, path, form, context)
   using inspection = openInspection({ path, encryption: config['log.encryption'], isBlindAllowed: true })
-  const topics = await readTopics(inspection)
-  print(inspection, topics, form, context)
+  const rows = await readTopics(inspection)
+  print(inspection, rows, form, context)
   return inspection.findings.some(({ level }) => level === 'error') ? EXIT.failed : EXIT.ok
 }
 
@@ -38,9 +38,14 @@ function sayNoStore(config: Config, path: string, form: OutputForm, context: Com
   return isMissing ? EXIT.failed : EXIT.ok
 }
 
+interface StoreRows {
+  readonly partitions: Row[]
+  readonly consumers: Row[]
+}
+
 /** Reading everything is the check: each block's sum and each batch. */
-async function readTopics(inspection: StoreInspection): Promise<Row[]> {
-  const rows: Row[] = []
+async function readTopics(inspection: StoreInspection): Promise<StoreRows> {
+  const [rows, consumers]: [Row[], Row[]] = [[], []]
   for (const topic of inspection.topics) {
     for (const partition of topic.partitions) {
       const walk = inspection.read(partition)
@@ -59,12 +64,16 @@ async function readTopics(inspection: StoreInspection): Promise<Row[]> {
         size: bytes(counts.segmentBytes),
         damaged: counts.damagedBlocks,
       })
+      const place = { stream: topic.streamName, topic: topic.topicName, partition: partition.partitionId }
+      for (const { kind, consumerId, offset } of inspection.consumerOffsets(partition))
+        consumers.push({ ...place, kind, consumer_id: consumerId, offset })
     }
   }
-  return rows
+  return { partitions: rows, consumers }
 }
 
-function print(inspection: StoreInspection, topics: readonly Row[], form: OutputForm, context: CommandContext): void {
+function print(inspection: StoreInspection, store: StoreRows, form: OutputForm, context: CommandContext): void {
+  const { partitions, consumers } = store
   const { sizes, findings, findingsLeftOut } = inspection
   const damageCount = findings.filter(({ level }) => level === 'error').length
   const overview: Row = {
@@ -81,12 +90,13 @@ function print(inspection: StoreInspection, topics: readonly Row[], form: Output
   const rows = findings.map(({ level, path, text }): Row => ({ level, path, finding: text }))
   if (form === 'json') {
     const left = findingsLeftOut === 0 ? {} : { findings_left_out: findingsLeftOut }
-    const whole = { ...overview, partitions: nested(topics), findings: nested(rows), ...left }
+    const tables = { partitions: nested(partitions), consumer_offsets: nested(consumers), findings: nested(rows) }
+    const whole = { ...overview, ...tables, ...left }
     context.print(formatRow({ ...whole, store: damageCount === 0 ? 'sound' : 'damaged' }, 'json'))
     return
   }
   context.print(formatRow(overview, 'table'))
-  if (topics.length > 0) context.print(`\n${formatRows(topics, form)}`)
+  for (const table of [partitions, consumers]) if (table.length > 0) context.print(`\n${formatRows(table, form)}`)
   for (const { level, path, text } of findings)
     context.print(`${level === 'error' ? 'ERROR' : 'warning'}  ${path} ${text}`)
   if (findingsLeftOut > 0) context.print(`and ${findingsLeftOut} more`)

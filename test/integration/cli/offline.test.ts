@@ -23,6 +23,7 @@ before(async () => {
   await here('stream create s')
   await here('topic create s t 1')
   for (let i = 0; i < COUNT; i++) await here(`message send s t reading-${i}`)
+  await here('consumer-offset set 7 s t 0 3')
   const held = await run(`check --data ${data}`)
   assert.equal(held.code, 75)
   assert.match(held.stderr, new RegExp(`in use by process ${edge.pid}; stop the service first`))
@@ -56,6 +57,13 @@ describe('a stopped store', () => {
     assert.match(stdout, /Last stop: +clean/)
     assert.match(stdout, new RegExp(`s +t +0 +${COUNT} +0 +${COUNT} `))
     assert.deepEqual(fingerprint(), before)
+  })
+
+  it('shows how far its consumers have come', async () => {
+    const { stdout } = await run(`check --data ${data} --output json`)
+    const { consumer_offsets: offsets } = JSON.parse(stdout) as { consumer_offsets: unknown }
+    assert.deepEqual(offsets, [{ stream: 's', topic: 't', partition: 0, kind: 'consumer', consumer_id: 7, offset: 3 }])
+    assert.match((await run(`check --data ${data}`)).stdout, /s +t +0 +consumer +7 +3\n/)
   })
 
   it('is saved whole as lines that send takes', async () => {

@@ -113,6 +113,88 @@ test('without any descriptor and without SQLite the messages come under made-up 
   assert.equal(inspection.findings.filter(({ level }) => level === 'error').length, 2)
 })
 
+/** The files as a killed process leaves them, with an offset that the database does not have yet. */
+async function killedStore(context: TestContext): Promise<string> {
+  const folder = fs.mkdtempSync(join(tmpdir(), 'iggy-edge-inspect-'))
+  context.after(() => fs.rmSync(folder, { recursive: true, force: true }))
+  await using log = await openLog({
+    path: join(folder, 'living'),
+    clock: systemClock,
+    logger: silentLogger,
+    settings: SETTINGS,
+  })
+  const stream = await log.catalog.createStream('plant')
+  const options = topicOptions('durable')
+  const topic = await log.catalog.createTopic(stream.id, { name: 'pumps', partitionCount: 1, options })
+  const [partition] = topic.partitions
+  assert.ok(partition)
+  await new Promise<void>((resolve, reject) => {
+    const receipt = { settled: (error: EdgeError | null) => (error === null ? resolve() : reject(error)) }
+    partition.append({ count: 3, baseOriginUs: 1n, recordsView: recordsOf([0, 1, 2]) }, receipt)
+  })
+  log.metadata.setOffset(partition.key, 'consumer', 9, 0n)
+  await log.metadata.flush()
+  log.metadata.setOffset(partition.key, 'consumer', 9, 2n)
+  const path = join(folder, 'killed')
+  fs.cpSync(join(folder, 'living'), path, { recursive: true })
+  fs.rmSync(join(path, 'lock'), { force: true })
+  return path
+}
+
+function offsetsOf(inspection: StoreInspection): unknown[] {
+  return inspection.topics.flatMap(({ partitions }) => partitions.flatMap((each) => inspection.consumerOffsets(each)))
+}
+
+test('consumer offsets are those of the database and of the trail beside it', async (context) => {
+  const path = await killedStore(context)
+  const trailSize = fs.statSync(join(path, 'metadata.sqlite-offsets')).size
+  assert.ok(trailSize > 0, 'the last offset is in the trail')
+  using inspection = openInspection({ path })
+  assert.deepEqual(offsetsOf(inspection), [{ kind: 'consumer', consumerId: 9, offset: 2n }])
+  assert.deepEqual(inspection.findings, [])
+  const ofDatabase = ['', '-wal', '-shm']
+    .map((ending) => fs.statSync(join(path, `metadata.sqlite${ending}`), { throwIfNoEntry: false })?.size ?? 0)
+    .reduce((sum, size) => sum + size, 0)
+  assert.equal(inspection.sizes.metadata, ofDatabase + trailSize)
+})
+
+test('a damaged trail is a warning, and the offsets of the database are shown', async (context) => {
+  const path = await killedStore(context)
+  const trail = join(path, 'metadata.sqlite-offsets')
+  const sound = fs.readFileSync(trail)
+  const found = (): string[] => {
+    using inspection = openInspection({ path })
+    assert.deepEqual(offsetsOf(inspection), [{ kind: 'consumer', consumerId: 9, offset: 0n }])
+    return inspection.findings.map(({ level, path: at, text }) => `${level} ${at} ${text.slice(0, 18)}`)
+  }
+  fs.writeFileSync(trail, sound.subarray(0, sound.length - 1))
+  assert.deepEqual(found(), ['warn metadata.sqlite-offsets 1 rows are torn or'])
+  fs.writeFileSync(trail, Buffer.alloc(64 * 32 + 7, 0xa5))
+  assert.deepEqual(found(), ['warn metadata.sqlite-offsets 65 rows are torn o'])
+  fs.rmSync(trail)
+  fs.mkdirSync(trail)
+  assert.deepEqual(found(), ['warn metadata.sqlite-offsets cannot be read: so'])
+})
+
+test('of a damaged database the offsets of the trail are left, for check and for the next start', async (context) => {
+  const path = await killedStore(context)
+  fs.writeFileSync(join(path, 'metadata.sqlite'), Buffer.alloc(8192, 7))
+  fs.rmSync(join(path, 'metadata.sqlite-wal'), { force: true })
+  {
+    using inspection = openInspection({ path })
+    assert.deepEqual(offsetsOf(inspection), [{ kind: 'consumer', consumerId: 9, offset: 2n }])
+  }
+  await using log = await openLog({ path, clock: systemClock, logger: silentLogger, settings: SETTINGS })
+  const [partition] = log.catalog.topic(0, 0)?.partitions ?? []
+  assert.ok(partition)
+  assert.equal(log.metadata.offset(partition.key, 'consumer', 9), 2n)
+  assert.deepEqual(
+    fs.readdirSync(join(path, 'quarantine')).filter((name) => name.endsWith('-offsets')),
+    [],
+    'the trail stays',
+  )
+})
+
 test('an empty folder is no store yet, and a missing one is said to be missing', (context) => {
   const folder = fs.mkdtempSync(join(tmpdir(), 'iggy-edge-inspect-'))
   context.after(() => fs.rmSync(folder, { recursive: true, force: true }))

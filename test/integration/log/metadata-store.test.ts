@@ -275,6 +275,18 @@ test('rows of partitions and topics that are not there any more are forgotten at
   assert.deepEqual(store.groupsOf(0, 1), [])
 })
 
+test('offsets of a device whose name was lost are forgotten: its number may become another one', () => {
+  const store = open()
+  store.producers.addDevice(1, 'known')
+  store.setOffset(1, 'device', 1, 5n)
+  store.setOffset(1, 'device', 2, 900n)
+  store.forgetUnknown(
+    () => true,
+    () => true,
+  )
+  assert.deepEqual([...store.offsetsOf(1)], [{ kind: 'device', consumerId: 1, offset: 5n }])
+})
+
 test('an expiry beyond what SQLite can hold is kept as the largest time', async () => {
   let store = open()
   await store.putUser(user(0, 'iggy'))

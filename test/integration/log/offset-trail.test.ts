@@ -1,10 +1,23 @@
 /** Consumer offsets between two writes to the database: what an end of the process leaves, and what it must not bring back. */
 import assert from 'node:assert/strict'
-import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, test } from 'node:test'
+import Database from 'better-sqlite3'
+import { SQLITE_ENDINGS } from '../../../src/log/catalog/layout.ts'
 import { openMetadata, type SqliteMetadata } from '../../../src/log/metadata/metadata-store.ts'
+import { encodeTrailRow } from '../../../src/log/metadata/trail-rows.ts'
+import type { ReportFinding } from '../../../src/log/ports.ts'
 import type { Scheduler } from '../../../src/log/scheduler.ts'
 
 const ENDINGS = ['', '-wal', '-offsets']
@@ -14,6 +27,7 @@ const ROW_BYTES = 32
 let folder: string
 let timers: (() => void)[]
 let copyCount = 0
+let findings: string[] = []
 const opened: SqliteMetadata[] = []
 
 /** Timers that run when the test says so. */
@@ -30,6 +44,7 @@ const scheduler: Scheduler = {
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'edge-trail-'))
   timers = []
+  findings = []
 })
 
 afterEach(() => {
@@ -38,7 +53,12 @@ afterEach(() => {
 })
 
 function open(path = join(folder, 'metadata.sqlite')): SqliteMetadata {
-  const store = openMetadata({ path, scheduler, report() {}, setAside() {} })
+  const report: ReportFinding = ({ event, level }) => void findings.push(`${event} ${level}`)
+  // As the log does: SQLite's own files go, the trail stays.
+  const setAside = () => {
+    for (const ending of SQLITE_ENDINGS) rmSync(path + ending, { force: true })
+  }
+  const store = openMetadata({ path, scheduler, report, setAside })
   opened.push(store)
   return store
 }
@@ -48,10 +68,10 @@ function write(): void {
 }
 
 /** The files as a killed process leaves them: everything it wrote, nothing it still meant to. */
-function filesOfKilled(): string {
+function filesOfKilled(from = join(folder, 'metadata.sqlite')): string {
   const path = join(folder, `killed-${copyCount++}.sqlite`)
   for (const ending of ENDINGS) {
-    const file = join(folder, `metadata.sqlite${ending}`)
+    const file = from + ending
     if (existsSync(file)) copyFileSync(file, path + ending)
   }
   return path
@@ -114,6 +134,76 @@ test('a torn or damaged row is left out, and the others count', () => {
     [0, 1, 2].map((consumer) => next.offset(KEY, 'consumer', consumer)),
     [10n, undefined, undefined],
   )
+  assert.deepEqual(findings, ['log.offsets.trail_damaged warn'])
+})
+
+test('a trail of garbage is told and costs nothing else, and offsets are kept from then on', () => {
+  open().setOffset(KEY, 'group', 1, 10n)
+  write()
+  const path = filesOfKilled()
+  writeFileSync(`${path}-offsets`, Buffer.alloc(5 * ROW_BYTES, 0xa5))
+  const next = open(path)
+  assert.deepEqual(findings, ['log.offsets.trail_damaged warn'])
+  assert.equal(next.offset(KEY, 'group', 1), 10n)
+  next.setOffset(KEY, 'group', 1, 11n)
+  assert.equal(statSync(`${path}-offsets`).size, ROW_BYTES)
+})
+
+test('a trail that cannot be opened is told, and the start goes on without it', () => {
+  const path = join(folder, 'metadata.sqlite')
+  mkdirSync(`${path}-offsets`)
+  const store = open(path)
+  assert.deepEqual(findings, ['log.offsets.trail_missing warn'])
+  store.setOffset(KEY, 'group', 1, 10n)
+  write()
+  assert.equal(store.offset(KEY, 'group', 1), 10n)
+})
+
+test('a database that is lost is made anew with the offsets of the trail, which goes on from there', () => {
+  for (const lose of [rmSync, (path: string) => writeFileSync(path, Buffer.alloc(8192, 7))]) {
+    const lost = join(folder, `lost-${copyCount++}.sqlite`)
+    const store = open(lost)
+    store.setOffset(KEY, 'consumer', 2, 4n)
+    write()
+    store.setOffset(KEY, 'group', 1, 11n)
+    const path = filesOfKilled(lost)
+    for (const ending of ['-wal', '-shm']) rmSync(path + ending, { force: true })
+    lose(path)
+    const next = open(path)
+    assert.equal(next.offset(KEY, 'group', 1), 11n)
+    assert.equal(next.offset(KEY, 'consumer', 2), undefined, 'was in the database alone')
+    next.close()
+    rmSync(`${path}-offsets`)
+    assert.equal(open(path).offset(KEY, 'group', 1), 11n, 'the new database has it')
+  }
+})
+
+test('where the order of database and trail is lost the lower offset counts: repeated, never skipped', () => {
+  const store = open()
+  store.setOffset(KEY, 'group', 1, 900n)
+  store.setOffset(KEY, 'group', 2, 10n)
+  write()
+  store.setOffset(KEY, 'group', 1, 5n)
+  store.setOffset(KEY, 'group', 2, 11n)
+  const path = filesOfKilled()
+  const database = new Database(path)
+  database.exec("DELETE FROM settings WHERE name = 'offset_generation'")
+  database.close()
+  const next = open(path)
+  assert.equal(next.offset(KEY, 'group', 1), 5n)
+  assert.equal(next.offset(KEY, 'group', 2), 10n)
+})
+
+test('a row of a kind that only a newer release knows is left out and is no damage', () => {
+  const store = open()
+  store.setOffset(KEY, 'consumer', 2, 5n)
+  const path = filesOfKilled()
+  const row = Buffer.alloc(ROW_BYTES)
+  encodeTrailRow(row, { partitionKey: KEY, column: 9 * 2 ** 32 + 1, offset: 3n }, 0)
+  writeFileSync(`${path}-offsets`, Buffer.concat([readFileSync(`${path}-offsets`), row]))
+  const next = open(path)
+  assert.deepEqual([...next.offsetsOf(KEY)], [{ kind: 'consumer', consumerId: 2, offset: 5n }])
+  assert.deepEqual(findings, [])
 })
 
 test('a row that changes a thousand times has one place, and none once the database has it', () => {

@@ -28,3 +28,9 @@ test('a number never falls, and what the checkpoint has is not written again', (
   assert.equal(sequences.have(1, 7, 0), 9)
   assert.deepEqual(sequences.takeChanges(), { changed: [], removed: [] })
 })
+
+test('a number that only the journal or the checkpoint knows is never given to another device', () => {
+  const sequences = new ProducerSequences(4)
+  sequences.settled({ ...tag(1), device: 6 }, 10n)
+  assert.equal(sequences.newDevice('new'), 7)
+})
