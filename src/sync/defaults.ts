@@ -34,6 +34,8 @@ export const SYNC_DEFAULTS = {
   connectTimeoutMs: 15_000,
   /** Idle links are pinged so that address translation on the way keeps them. */
   heartbeatIntervalMs: 5000,
+  /** Topics that have all there is are looked for upstream this often: one that was deleted there is told and filled again. */
+  topicCheckIntervalMs: 60_000,
   /** Over HTTP the server is asked this often whether it is still the same process. */
   httpCheckIntervalMs: 30_000,
   /** Interfaces and wall clock are looked at this often; a change ends every pause at once. */

@@ -59,6 +59,10 @@ export const SYNC_UPSTREAM_SETTINGS = {
     { default: D.heartbeatIntervalMs, min: SECOND_MS, max: 10 * MINUTE_MS },
     'An idle link is pinged this often; longer saves bytes on metered links and notices a dead one later.',
   ),
+  topic_check_interval: duration(
+    { default: D.topicCheckIntervalMs, min: 0, max: HOUR_MS },
+    'A topic with nothing to send is looked for upstream this often, so that one deleted there is filled again; 0: only with the next message.',
+  ),
   tail_scan_max_count: integer(
     { default: D.tailScanMaxCount, min: 1, max: 1_000_000_000 },
     'Without a cursor, so many messages of the upstream are searched for ours before a topic is taken as new there.',
@@ -91,6 +95,7 @@ export function upstreamSpecOf(values: ValuesOf<typeof SYNC_UPSTREAM_SETTINGS>):
     connectTimeoutMs: values.connect_timeout,
     requestTimeoutMaxMs: values.request_timeout_max,
     heartbeatIntervalMs: values.heartbeat_interval,
+    topicCheckIntervalMs: values.topic_check_interval,
     tailScanMaxCount: values.tail_scan_max_count,
     maxBytesPerSecond: values.max_bytes_per_second,
     dailyBudgetBytes: values.daily_budget,

@@ -30,6 +30,8 @@ export type Input =
   | { readonly type: 'confirmed'; readonly ticket: number; readonly upstreamBaseOffset: bigint | null }
   | { readonly type: 'failed'; readonly ticket: number; readonly failure: Failure }
   | { readonly type: 'dead-letter-kept'; readonly ticket: number }
+  /** The upstream does not know the topic any more, or has a younger one of that name. */
+  | { readonly type: 'topic-lost' }
   | { readonly type: 'woken' }
   /** The network changed, or another link came up: pauses end now. */
   | { readonly type: 'probe' }

@@ -149,6 +149,10 @@ export class Forwarder {
       case 'dead-letter-kept':
         this.#deadLetterKept(nowUs)
         break
+      case 'topic-lost':
+        // In every other state the next question or send finds out by itself.
+        if (this.#state === 'caught-up') this.#resolve(nowUs)
+        break
       case 'woken':
         if (this.#wakeAtUs !== null && nowUs >= this.#wakeAtUs) this.#wake(nowUs)
         break

@@ -64,8 +64,9 @@ class BinaryUpstream implements Upstream {
     this.peer = connection.peer
     this.closed = connection.closed
     this.#topics = new TopicRegistry({
-      partitionCount: async ({ streamName: stream, topicName: topic }) => {
-        return (await this.#request(CODE.getTopic, { stream, topic }))?.partitionsCount ?? null
+      find: async ({ streamName: stream, topicName: topic }) => {
+        const found = await this.#request(CODE.getTopic, { stream, topic })
+        return found && { partitionCount: found.partitionsCount, incarnation: `${found.createdAtUs}` }
       },
       createStream: async (name) => {
         await this.#request(CODE.createStream, { name, options: NO_OPTIONS })
@@ -82,6 +83,10 @@ class BinaryUpstream implements Upstream {
 
   ensureTopic(topic: TopicName, partitionCount: number): Promise<void> {
     return this.#topics.ensure(topic, partitionCount)
+  }
+
+  hasTopic(topic: TopicName): Promise<boolean> {
+    return this.#topics.isStillThere(topic)
   }
 
   async pollTail(topic: TopicName, partitionId: number, request: TailRequest): Promise<TailPage> {

@@ -62,12 +62,13 @@ class HttpUpstream implements Upstream {
     this.closed = promise
     this.#settleClosed = resolve
     this.#topics = new TopicRegistry({
-      partitionCount: async (topic) => {
+      find: async (topic) => {
         const found = await this.#ask('GET', topicPath(topic), null).catch((error) => {
           if (failureKindOf(toEdgeError(error)) === 'missing') return null
           throw error
         })
-        return typeof found?.partitions_count === 'number' ? found.partitions_count : null
+        const partitionCount = found?.partitions_count
+        return typeof partitionCount === 'number' ? { partitionCount, incarnation: `${found?.created_at}` } : null
       },
       createStream: async (name) => {
         await this.#ask('POST', '/streams', { name })
@@ -121,6 +122,10 @@ class HttpUpstream implements Upstream {
 
   ensureTopic(topic: TopicName, partitionCount: number): Promise<void> {
     return this.#topics.ensure(topic, partitionCount)
+  }
+
+  hasTopic(topic: TopicName): Promise<boolean> {
+    return this.#topics.isStillThere(topic)
   }
 
   async pollTail(topic: TopicName, partitionId: number, request: TailRequest): Promise<TailPage> {
@@ -191,6 +196,7 @@ class HttpUpstream implements Upstream {
 /** As much of the answers as is looked at; integers came in exactly. */
 interface HttpAnswer {
   readonly partitions_count?: unknown
+  readonly created_at?: unknown
   readonly process_id?: unknown
   readonly start_time?: unknown
   readonly access_token?: unknown

@@ -80,6 +80,11 @@ export class PartitionRunner {
     this.#feed({ type: 'probe' })
   }
 
+  /** Its topic is not there upstream any more: it is made anew and filled from the log. */
+  topicLost(): void {
+    this.#feed({ type: 'topic-lost' })
+  }
+
   /** Idempotent; answers that come later find nobody. */
   close(): void {
     if (this.#isClosed) return

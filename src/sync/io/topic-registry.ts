@@ -6,10 +6,16 @@ import { EdgeError } from '../../errors.ts'
 import { iggyCodeOf } from '../../sdk/index.ts'
 import type { TopicName } from '../core/route.ts'
 
+export interface UpstreamTopic {
+  readonly partitionCount: number
+  /** Another one for a topic that was deleted and made again under its name. */
+  readonly incarnation: string
+}
+
 /** The few commands that it takes. */
 export interface TopicCommands {
-  /** @returns how many partitions the topic has, or null when topic or stream is missing. */
-  partitionCount(topic: TopicName): Promise<number | null>
+  /** @returns null when topic or stream is missing. */
+  find(topic: TopicName): Promise<UpstreamTopic | null>
   createStream(streamName: string): Promise<void>
   createTopic(topic: TopicName, partitionCount: number): Promise<void>
   addPartitions(topic: TopicName, count: number): Promise<void>
@@ -19,19 +25,19 @@ const NAME_TAKEN = new Set([1012, 2013])
 
 export class TopicRegistry {
   readonly #commands: TopicCommands
-  readonly #known = new Map<string, Promise<number>>()
+  readonly #known = new Map<string, Promise<UpstreamTopic>>()
 
   constructor(commands: TopicCommands) {
     this.#commands = commands
   }
 
   async ensure(topic: TopicName, partitionCount: number): Promise<void> {
-    const key = JSON.stringify([topic.streamName, topic.topicName])
+    const key = keyOf(topic)
     for (;;) {
       const known = this.#known.get(key)
       if (known !== undefined) {
-        const count = await known.catch(() => -1)
-        if (count >= partitionCount) return
+        const found = await known.catch(() => null)
+        if (found !== null && found.partitionCount >= partitionCount) return
         // Another caller asked for fewer, or failed: it is this one's turn now.
         if (this.#known.get(key) !== known) continue
       }
@@ -47,27 +53,41 @@ export class TopicRegistry {
     }
   }
 
-  /** The server says that it is not there after all. */
-  forget(topic: TopicName): void {
-    this.#known.delete(JSON.stringify([topic.streamName, topic.topicName]))
+  /** @returns false when it is gone, or another one has its name; it is forgotten then. */
+  async isStillThere(topic: TopicName): Promise<boolean> {
+    const key = keyOf(topic)
+    const known = this.#known.get(key)
+    const before = await known?.catch(() => undefined)
+    if (before === undefined) return true
+    const now = await this.#commands.find(topic)
+    if (now?.incarnation === before.incarnation || this.#known.get(key) !== known) return true
+    this.#known.delete(key)
+    return false
   }
 
-  async #make(topic: TopicName, partitionCount: number): Promise<number> {
-    let count = await this.#commands.partitionCount(topic)
-    if (count === null) {
+  /** The server says that it is not there after all. */
+  forget(topic: TopicName): void {
+    this.#known.delete(keyOf(topic))
+  }
+
+  async #make(topic: TopicName, partitionCount: number): Promise<UpstreamTopic> {
+    let found = await this.#commands.find(topic)
+    if (found === null) {
       await ignoringTaken(this.#commands.createStream(topic.streamName))
       await ignoringTaken(this.#commands.createTopic(topic, partitionCount))
-      count = await this.#commands.partitionCount(topic)
+      found = await this.#commands.find(topic)
     }
-    if (count === null) {
+    if (found === null) {
       const name = `${topic.streamName}/${topic.topicName}`
       throw new EdgeError('EDGE_TOPIC_NOT_FOUND', `upstream topic ${name}: created, and not there`)
     }
-    if (count >= partitionCount) return count
-    await this.#commands.addPartitions(topic, partitionCount - count)
-    return partitionCount
+    if (found.partitionCount >= partitionCount) return found
+    await this.#commands.addPartitions(topic, partitionCount - found.partitionCount)
+    return { ...found, partitionCount }
   }
 }
+
+const keyOf = ({ streamName, topicName }: TopicName): string => JSON.stringify([streamName, topicName])
 
 async function ignoringTaken(work: Promise<void>): Promise<void> {
   try {

@@ -11,6 +11,7 @@ import type { UpstreamSettings } from '../options.ts'
 import type { SyncPorts } from '../ports.ts'
 import { PartitionRunner, type RunnerOptions } from './partition-runner.ts'
 import { Slots } from './slots.ts'
+import { TopicWatch } from './topic-watch.ts'
 import type { OpenUpstream, Upstream } from './upstream.ts'
 
 const MAX_TIMER_MS = 2 ** 31 - 1
@@ -28,6 +29,7 @@ export class UpstreamLoop {
   readonly #abort = new AbortController()
   /** Told when the link comes up: others may be worth a try then. */
   readonly #onUp: () => void
+  readonly #topics: TopicWatch
   #upstream: Upstream | null = null
   #timer: ReturnType<typeof setTimeout> | null = null
   #sinceUs: number
@@ -50,6 +52,8 @@ export class UpstreamLoop {
     this.#onUp = onUp
     this.#sinceUs = clock.monotonicUs()
     this.budget = new Budget(settings, this.#sinceUs)
+    const { name: upstreamName, topicCheckIntervalMs: intervalMs } = settings
+    this.#topics = new TopicWatch({ upstreamName, intervalMs, logger: ports.logger }, this.#sinceUs)
     this.slots = new Slots(settings.maxInFlight)
     this.#link = new Link(
       {
@@ -112,9 +116,10 @@ export class UpstreamLoop {
     if (this.#link.state === 'up') for (const runner of this.#runners.values()) runner.probe()
   }
 
-  /** Looks whether work is there and nothing moves; says so once. */
+  /** Looks whether work is there and nothing moves, which it says once, and whether the topics are still there. */
   watch(): void {
     const nowUs = this.#ports.clock.monotonicUs()
+    if (this.#upstream !== null) void this.#topics.look(this.#upstream, [...this.#runners.values()], nowUs)
     const limitUs = this.settings.stalledAfterMs * US_MS
     const isStuck = [...this.#runners.values()].some(({ view }) => {
       if (view.nextOffset >= view.durableEnd) return false

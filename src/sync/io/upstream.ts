@@ -12,6 +12,8 @@ export interface Upstream {
   readonly closed: Promise<EdgeError>
   /** Creates stream, topic and partitions up to `partitionCount` where they are missing. */
   ensureTopic(topic: TopicName, partitionCount: number): Promise<void>
+  /** Looks whether the topic that was made sure of is still there, and the same one. What is not is forgotten. */
+  hasTopic(topic: TopicName): Promise<boolean>
   pollTail(topic: TopicName, partitionId: number, request: TailRequest): Promise<TailPage>
   /**
    * Sends one batch, which is stored whole or not at all; ids come from its offsets and seed. Its bytes are the callee's.

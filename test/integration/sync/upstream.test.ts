@@ -4,8 +4,10 @@ import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
 import { EdgeError } from '../../../src/errors.ts'
 import { silentLogger } from '../../../src/logger.ts'
+import { connect } from '../../../src/sdk/index.ts'
 import { type DeadLetter, type Sync, type SyncOptions, startSync } from '../../../src/sync/index.ts'
 import { eventually } from '../../support/eventually.ts'
+import { startTestHttpOn } from '../../support/http-server.ts'
 import { MemoryLog } from '../../support/memory-log.ts'
 import { MemorySource } from '../../support/memory-source.ts'
 import { startProtocolServer } from '../../support/protocol-server.ts'
@@ -139,6 +141,34 @@ test('an upstream that lost everything gets it again', async (context) => {
   assert.deepEqual(await readAll(url, 'site-7', 'temp', 1), [numbers(0, 50)])
   assert.equal(sync.state().upstreams[0]?.partitions[0]?.forgottenCount, 50n)
 })
+
+for (const protocol of ['iggy', 'iggy+http'] as const) {
+  test(`${protocol}: a topic that is deleted upstream is made again and filled, without a new message`, async (context) => {
+    const log = new MemoryLog()
+    const [tcp, http] = [await startProtocolServer({ log }), await startTestHttpOn(log)]
+    context.after(() => tcp[Symbol.asyncDispose]())
+    context.after(() => http[Symbol.asyncDispose]())
+    const port = protocol === 'iggy' ? tcp.listener.port : Number(new URL(http.url).port)
+    const source = new MemorySource()
+    source.addTopic('sensors', 'temp', 2)[1]?.append(...numbers(0, 20))
+    const url = `${protocol}://iggy:iggy@127.0.0.1:${port}`
+    const sync = start(context, source, {
+      upstreams: [{ name: 'central', url, ...FAST, topicCheckIntervalMs: 20 }],
+      routes: [{ from: 'sensors/*', to: 'central:site-7/{topic}' }],
+    })
+    await eventually(() => lagOf(sync) === 0n, 'drained')
+    const readable = `iggy://iggy:iggy@127.0.0.1:${tcp.listener.port}`
+    await using client = await connect(readable)
+    for (const again of ['delete it', 'delete it and make another of that name']) {
+      await client.topics.delete('site-7', 'temp')
+      if (again !== 'delete it') await client.topics.create('site-7', 'temp', { partitions: 2 })
+      await eventually(async () => {
+        const [, second] = await readAll(readable, 'site-7', 'temp', 2).catch(() => [])
+        return second?.length === 20
+      }, `${again}: it is there again`)
+    }
+  })
+}
 
 test('a dead upstream is named, and another one is none the slower', async (context) => {
   const central = await startProtocolServer()

@@ -1,0 +1,65 @@
+/**
+ * Looks now and then whether topics with nothing to send are still there upstream. A send would find out by itself; without
+ * one, a topic that somebody deleted there would stay empty, and look caught up, until the next message.
+ */
+import { EdgeError } from '../../errors.ts'
+import type { Logger } from '../../logger.ts'
+import type { TopicName } from '../core/route.ts'
+import type { PartitionRunner } from './partition-runner.ts'
+import type { Upstream } from './upstream.ts'
+
+export interface TopicWatchOptions {
+  readonly upstreamName: string
+  /** 0: never. */
+  readonly intervalMs: number
+  readonly logger: Logger
+}
+
+const US_MS = 1000
+
+export class TopicWatch {
+  readonly #options: TopicWatchOptions
+  #lastUs: number
+  #isLooking = false
+
+  constructor(options: TopicWatchOptions, nowUs: number) {
+    this.#options = options
+    this.#lastUs = nowUs
+  }
+
+  /** Called every few seconds while the link is up. One look at a time, topic by topic. */
+  async look(upstream: Upstream, runners: readonly PartitionRunner[], nowUs: number): Promise<void> {
+    const { intervalMs } = this.#options
+    if (intervalMs === 0 || this.#isLooking || nowUs - this.#lastUs < intervalMs * US_MS) return
+    this.#isLooking = true
+    this.#lastUs = nowUs
+    try {
+      const idle = runners.filter(({ view }) => view.state === 'caught-up')
+      for (const [target, own] of byTarget(idle)) await this.#lookFor(upstream, target, own)
+    } finally {
+      this.#isLooking = false
+    }
+  }
+
+  async #lookFor(upstream: Upstream, target: TopicName, runners: readonly PartitionRunner[]): Promise<void> {
+    try {
+      if (await upstream.hasTopic(target)) return
+    } catch (error) {
+      // A lost link is told by itself, and who may not look finds out with the next send.
+      if (error instanceof EdgeError) return
+      throw error
+    }
+    const { upstreamName, logger } = this.#options
+    const { streamName, topicName } = target
+    const text = `${streamName}/${topicName} was deleted upstream: it is made again and filled from the local log`
+    logger.warn('sync.topic.missing', { upstream: upstreamName, stream: streamName, topic: topicName, text })
+    for (const runner of runners) runner.topicLost()
+  }
+}
+
+function byTarget(runners: readonly PartitionRunner[]): ReadonlyMap<TopicName, readonly PartitionRunner[]> {
+  const groups = Map.groupBy(runners, ({ options: { target } }) =>
+    JSON.stringify([target.streamName, target.topicName]),
+  )
+  return new Map([...groups.values()].flatMap((own) => own.slice(0, 1).map(({ options }) => [options.target, own])))
+}
