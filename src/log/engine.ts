@@ -17,6 +17,7 @@ import type {
   TopicOptions,
 } from './api.ts'
 import { AppendPath, MAX_BATCH_SIZE } from './append-path.ts'
+import { writeCheckpoint } from './checkpoint.ts'
 import { bootNumber, hashBootId, isSameBoot } from './core/boot.ts'
 import { alignUp } from './core/byte-area.ts'
 import { FlashBudget } from './core/flash-budget.ts'
@@ -45,7 +46,13 @@ import { LogPartition, type PartitionServices } from './partition.ts'
 import type { AppendGate, PartitionHost, PartitionSpec, SealedSegment, SegmentHost } from './ports.ts'
 import { Producers } from './producers.ts'
 import { recoverPartitions } from './recovery.ts'
-import { clearLeftovers, reportAdopted, reportUnknownKeys, reportUnopened } from './recovery-report.ts'
+import {
+  clearLeftovers,
+  reportAdopted,
+  reportMissingFiles,
+  reportUnknownKeys,
+  reportUnopened,
+} from './recovery-report.ts'
 import { SegmentRemoval } from './segment-removal.ts'
 import { activeView, sealedViews } from './segment-views.ts'
 import { SideFiles } from './side-files.ts'
@@ -78,7 +85,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   readonly maintenance: Maintenance
   readonly #large: LargeBatches
   readonly #appends: AppendPath
-  readonly #removal: SegmentRemoval
+  readonly removal: SegmentRemoval
   readonly #sideFiles: SideFiles
   /** Files found at open that nothing can be made of, to be set aside. */
   readonly damagedPaths: readonly string[]
@@ -117,6 +124,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       keys,
       partitions: this.partitions,
       hints: options.hints,
+      journalFileSize: settings.journal_file_size,
       isAllOnDisk,
       bootNumber: (highestSegmentBoot) => bootNumber(found.scan.boots, bootHash, { hadFailure, highestSegmentBoot }),
       rules,
@@ -126,8 +134,9 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     })
     this.damagedPaths = [...clearLeftovers(fileSystem, recovered), ...found.strangers.map((name) => `journal/${name}`)]
     reportUnknownKeys(recovered, options.report)
+    reportMissingFiles(recovered, options.report)
     reportUnopened(recovered.damage.unopened, options.report, options.setAside)
-    this.#removal = new SegmentRemoval({
+    this.removal = new SegmentRemoval({
       fileSystem,
       segmentFiles: this.segmentFiles,
       descriptors: options.descriptors,
@@ -138,7 +147,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     })
     // A power cut brought back what had been dropped.
     for (const partition of this.partitions.values()) {
-      this.#removal.unlinkBelow(partition, partition.logStartOffset)
+      this.removal.unlinkBelow(partition, partition.logStartOffset)
     }
     this.#runNumber = recovered.highestRun
     this.#isAfterCleanStop = recovered.isClean
@@ -151,6 +160,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
         keys,
         randomU64: options.randomU64,
         keyFloor: () => options.descriptors.nextKey,
+        changed: (generations, isDurable) => options.hints.setJournalFiles(generations, isDurable),
         isOrderIgnored: rules.isPrepareOrderIgnored === true,
       },
       found.files,
@@ -248,6 +258,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   /** Prepares files and waits until what was not proven is safe again. */
   async start(): Promise<void> {
     await this.maintenance.start()
+    this.files.noteGenerations()
     if (this.#isAfterCleanStop) return this.#startSession()
     if (!this.journal.hasUnsynced) return
     await this.#within(AGAIN_WAIT_MS, this.journal.flush())
@@ -374,7 +385,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
 
   async sealActive(key: number): Promise<void> {
     const partition = this.partitions.get(key)
-    if (partition !== undefined) await this.#removal.sealActive(partition)
+    if (partition !== undefined) await this.removal.sealActive(partition)
   }
 
   diskUsedBytes(): number {
@@ -420,11 +431,11 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   }
 
   purge(partition: LogPartition): Promise<void> {
-    return this.#removal.purge(partition)
+    return this.removal.purge(partition)
   }
 
   deleteSegments(partition: LogPartition, count: number, barrierOffset: bigint | null): Promise<number> {
-    return this.#removal.deleteSegments(partition, count, barrierOffset)
+    return this.removal.deleteSegments(partition, count, barrierOffset)
   }
 
   tagSettled(tag: ProducerTag, seenAtUs: bigint): void {
@@ -463,21 +474,8 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     }
   }
 
-  /** Before a journal file is recycled: what only it knows beside messages. */
   #checkpoint(packed: readonly LogPartition[]): void {
-    this.producers.checkpoint()
-    const hints = packed.map(
-      (partition) =>
-        [
-          partition.key,
-          {
-            nextOffset: partition.durableEnd,
-            segmentEnd: partition.segmentEnd,
-            messageCount: partition.messageCount,
-          },
-        ] as const,
-    )
-    this.#options.hints.setHints(new Map(hints))
+    writeCheckpoint(this.producers, this.#options.hints, packed)
   }
 
   /** Segments went: who waits for room goes on, and retention sees whether more have to go. */

@@ -53,7 +53,9 @@ export function setFileStates(found: FoundJournal, isAllOnDisk: boolean, current
   tail.position = last === undefined ? FIRST_GROUP_AT : alignUp(last.position + last.length, PAGE_SIZE)
   // A file holds groups of one key alone, or plain ones alone.
   const isOfThisKey = tail.encryptionKeyId === currentKeyId
-  if (isOfThisKey && tail.position < tail.size - FIRST_GROUP_AT) tail.state = 'active'
+  // One that was cut short is repacked and replaced, or it would be told of at each start.
+  const isCut = found.cutShort.some(({ name }) => name === String(tail.number))
+  if (isOfThisKey && !isCut && tail.position < tail.size - FIRST_GROUP_AT) tail.state = 'active'
 }
 
 /** The last group that is known to be synced. */

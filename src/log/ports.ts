@@ -61,6 +61,23 @@ export interface SegmentHost {
   diskUsedBytes(): number
 }
 
+/** The oldest messages of one partition that lie in the journal, in the file that has to come free first. */
+export interface JournalHead {
+  readonly fromOffset: bigint
+  /** Exclusive. */
+  readonly endOffset: bigint
+  readonly messageCount: number
+  readonly sizeBytes: number
+}
+
+/** The engine's side, for retention: a journal that waits for room on a full disk. */
+export interface StuckJournalHost {
+  /** What has to go, by partition key, so that a file comes free; empty as long as anything can be moved into segments. */
+  heads(): ReadonlyMap<number, JournalHead>
+  /** Gives up everything below, if the journal is still stuck. @returns whether it did. @throws EDGE_DISK_FULL, EDGE_IO. */
+  drop(key: number, endOffset: bigint): Promise<boolean>
+}
+
 /** Retention's side, for the engine: asked at every append, so it is one look into a map. */
 export interface AppendGate {
   /** Why a topic takes nothing now: over its size or the disk budget, and not allowed to drop what it has. */
@@ -92,6 +109,9 @@ export interface DescriptorStore {
 export interface HintStore {
   hint(key: number): PartitionHint | undefined
   setHints(hints: ReadonlyMap<number, PartitionHint>): void
+  /** Generations of the journal's files when they last changed; empty when nothing is noted. */
+  journalFiles(): readonly number[]
+  setJournalFiles(generations: readonly number[], isDurable: boolean): void
 }
 
 export interface PartitionHint {

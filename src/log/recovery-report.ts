@@ -4,7 +4,7 @@ import { journalPath } from './io/journal-file.ts'
 import type { UnopenedGroup } from './io/journal-recovery.ts'
 import type { LogPartition } from './partition.ts'
 import type { ReportFinding } from './ports.ts'
-import type { Recovered } from './recovery.ts'
+import type { MissingJournal, Recovered } from './recovery.ts'
 
 /** Removes what the journal holds as well. @returns files that nothing can be made of, to be set aside. */
 export function clearLeftovers(fileSystem: FileSystem, recovered: Recovered): readonly string[] {
@@ -37,6 +37,40 @@ export function reportUnopened(
     file.handle.read(bytes, position)
     setAside?.(path, bytes)
   }
+}
+
+/** Nothing else tells of them: who reads goes on above all offsets that they may have given. */
+export function reportMissingFiles({ missing }: Recovered, report: ReportFinding): void {
+  for (const { level, path, text } of describeMissing(missing)) {
+    report({ event: 'log.journal.file_missing', level, text: `${path} ${text}`, fields: { path } })
+  }
+}
+
+export interface MissingFinding {
+  readonly level: 'error' | 'warn'
+  /** In the data folder. */
+  readonly path: string
+  /** Goes on from the path. */
+  readonly text: string
+}
+
+const CONSEQUENCE = 'messages acknowledged since the last repack may be lost; new ones get offsets above theirs'
+
+export function describeMissing(missing: MissingJournal): MissingFinding[] {
+  const { generations, noted, found, garbledNames, cutShort } = missing
+  const findings = cutShort.map(({ name, expectedSize, foundSize }): MissingFinding => {
+    const path = `journal/${name}`
+    const text = `is cut short, ${expectedSize} bytes expected, ${foundSize} found: ${CONSEQUENCE}`
+    return { level: 'error', path, text }
+  })
+  if (generations.length === 0) return findings
+  const expected = `generations ${noted.join(', ')} were noted, ${found.join(', ') || 'none'} found`
+  const isPerhapsRecycled = generations.length <= garbledNames.length
+  const what = isPerhapsRecycled
+    ? `has no readable header (${expected}): unless a power cut came while it was recycled`
+    : `lacks the files of generations ${generations.join(', ')}, deleted or overwritten (${expected})`
+  const path = isPerhapsRecycled ? `journal/${garbledNames.join(', journal/')}` : 'journal'
+  return [...findings, { level: isPerhapsRecycled ? 'warn' : 'error', path, text: `${what}: ${CONSEQUENCE}` }]
 }
 
 export function reportUnknownKeys({ unknownKeys }: Recovered, report: ReportFinding): void {

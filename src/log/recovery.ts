@@ -8,6 +8,7 @@ import { BATCH_FLAG, BATCH_HEADER_SIZE, BATCH_KIND, decodeExternal, EXTERNAL_BOD
 import { createArea } from './core/byte-area.ts'
 import type { Checksum } from './core/checksum.ts'
 import { GROUP_FLAG, GROUP_HEADER_SIZE } from './core/journal-format.ts'
+import { type MissingFiles, missingFiles } from './core/journal-ledger.ts'
 import { later } from './core/offset.ts'
 import type { BatchFields } from './core/pending-batch.ts'
 import { type BatchOwner, PendingBatch } from './core/pending-batch.ts'
@@ -36,6 +37,8 @@ export interface RecoveryOptions {
   readonly keys: StoreKeys
   readonly partitions: ReadonlyMap<number, LogPartition>
   readonly hints: HintStore
+  /** Bytes of one file: what a missing one may have held. */
+  readonly journalFileSize: number
   readonly isAllOnDisk: boolean
   /** Number of this machine start, above that of every start which left something. */
   readonly bootNumber: (highestSegmentBoot: number) => number
@@ -55,6 +58,7 @@ export interface Recovered {
   readonly again: readonly GroupBuilder[]
   readonly highestRun: number
   readonly damage: DamageTally
+  readonly missing: MissingJournal
   /** Batches of keys that were deleted. */
   readonly unknownKeys: ReadonlyMap<number, number>
   readonly damagedPaths: readonly string[]
@@ -111,6 +115,8 @@ export function recoverPartitions(options: RecoveryOptions): Recovered {
       partition.noteTag(header.baseOffset, tag)
     }
   })
+  const missing = missingOf(options.journal, options.hints.journalFiles())
+  noteMissing(damage, missing, options.journalFileSize)
   const segmentsOf = new Map<LogPartition, RecoveredSegments>()
   for (const partition of options.partitions.values()) {
     const segments = recoverSegments({
@@ -138,11 +144,33 @@ export function recoverPartitions(options: RecoveryOptions): Recovered {
     again: again.groups(),
     highestRun: all.reduce((most, { highestRun }) => Math.max(most, highestRun), 0),
     damage,
+    missing,
     unknownKeys,
     damagedPaths: all.flatMap((each) => each.damagedPaths),
     repeatedPaths: all.flatMap((each) => each.repeatedPaths),
     orphanPaths: all.flatMap((each) => each.orphanPaths),
   }
+}
+
+/** Files of the journal that are not there, or not whole, though nothing in the others tells. */
+export interface MissingJournal extends MissingFiles, Pick<FoundJournal, 'cutShort'> {
+  /** Files that may be the missing ones, caught by a power cut while they were recycled: then nothing is lost. */
+  readonly garbledNames: readonly string[]
+}
+
+/** @param noted generations of the files when they last changed, as `HintStore` has them. */
+export function missingOf(journal: FoundJournal, noted: readonly number[]): MissingJournal {
+  const { generations, garbledNames, cutShort } = journal
+  return { ...missingFiles(noted, generations), garbledNames, cutShort }
+}
+
+/** What they held nobody knows: batches of any partition, up to the end. */
+function noteMissing(damage: DamageTally, { generations, cutShort }: MissingJournal, fileSize: number): void {
+  const cutBytes = cutShort.reduce((sum, { expectedSize, foundSize }) => sum + expectedSize - foundSize, 0)
+  const lostBytes = generations.length * fileSize + cutBytes
+  if (lostBytes === 0) return
+  damage.lostBytes += lostBytes
+  damage.lastSequence = Number.MAX_SAFE_INTEGER
 }
 
 /** @returns whether the batch goes on from what was there; else it was written twice. */
@@ -237,9 +265,9 @@ function logStart(partition: LogPartition, floor: bigint, end: bigint): bigint {
 }
 
 function noteHoles({ partition, state }: PartitionParts, segmentEnd: bigint): void {
-  const hasOlder = partition.segments.length > 0
   const first = partition.index.count > 0 ? partition.index.baseOffset(0) : segmentEnd
-  if (hasOlder && first > segmentEnd) {
+  // Also when nothing older is left: what retention and purges took lies below the floor.
+  if (first > segmentEnd) {
     const isJump = state.firstHasGap && state.first === first
     if (isJump) partition.holesFound.add({ from: segmentEnd, end: first, reason: 'jump' })
     else partition.damaged(segmentEnd, first, 'batches between segments and journal are missing')
@@ -277,7 +305,8 @@ function jump(options: RecoveryOptions, parts: PartitionParts, last: { end: bigi
   if (mayBeLost || isUncertain) next = last.end + JUMP + lost
   const hinted = options.hints.hint(partition.key)?.nextOffset ?? 0n
   // Only what was synced is ever hinted at: the file that held it is lost as a whole, and nothing else tells of it.
-  if (hinted > later(next, state.damagedEnd)) partition.damaged(last.end, hinted, 'what the journal held is missing')
+  if (hinted > later(last.end, state.damagedEnd))
+    partition.damaged(last.end, hinted, 'what the journal held is missing')
   next = later(next, hinted)
   next = later(next, state.damagedEnd)
   if (next === last.end) return

@@ -1,6 +1,6 @@
 /** What surrounds the engine in `log-world.ts`: a catalog whose floors take time to be durable. */
 import type { LogPartition } from '../../src/log/partition.ts'
-import type { DescriptorStore, PartitionSpec } from '../../src/log/ports.ts'
+import type { DescriptorStore, HintStore, PartitionHint, PartitionSpec } from '../../src/log/ports.ts'
 import { LOG_SETTINGS, type LogSettings } from '../../src/log/settings.ts'
 import { defaultsOf } from '../../src/setting.ts'
 import type { SeededRandom } from './seeded-random.ts'
@@ -90,6 +90,40 @@ export class FakeCatalog implements DescriptorStore {
     const spec = this.#specs.get(change.key)
     if (spec === undefined || spec.floorOffset >= change.floorOffset) return
     this.#specs.set(change.key, { ...spec, floorOffset: change.floorOffset })
+  }
+}
+
+/** Hardly anything of it is synced: a power cut brings back what there was at an earlier open, or nothing. */
+export class FakeHints implements HintStore {
+  readonly #hints = new Map<number, PartitionHint>()
+  #files: readonly number[] = []
+  #durableFiles: readonly number[] = []
+
+  hint(key: number): PartitionHint | undefined {
+    return this.#hints.get(key)
+  }
+
+  setHints(hints: ReadonlyMap<number, PartitionHint>): void {
+    for (const [key, hint] of hints) this.#hints.set(key, hint)
+  }
+
+  journalFiles(): readonly number[] {
+    return this.#files
+  }
+
+  setJournalFiles(generations: readonly number[], isDurable: boolean): void {
+    this.#files = generations
+    if (isDurable) this.#durableFiles = generations
+  }
+
+  opened(): this {
+    this.#durableFiles = this.#files
+    return this
+  }
+
+  lose(): void {
+    this.#hints.clear()
+    this.#files = this.#durableFiles
   }
 }
 

@@ -15,12 +15,12 @@ import type { EngineRules } from '../../src/log/engine-options.ts'
 import { plainCodec } from '../../src/log/io/block-codec.ts'
 import type { StoreKeys } from '../../src/log/io/store-keys.ts'
 import type { LogPartition } from '../../src/log/partition.ts'
-import type { HintStore, PartitionHint } from '../../src/log/ports.ts'
 import { type DamageParts, rotJournal, rotSegment } from './log-world-damage.ts'
 import {
   check,
   drained,
   FakeCatalog,
+  FakeHints,
   type Given,
   ignore,
   isDamaged,
@@ -74,7 +74,7 @@ export class LogWorld {
   #bootId = 1
   #isClosing = false
   #nextId = 1
-  #hints = new Map<number, PartitionHint>()
+  readonly #hints = new FakeHints()
   /** What comes next, before chance has its say again. */
   readonly #plan: (() => void | Promise<void>)[] = []
 
@@ -345,7 +345,7 @@ export class LogWorld {
     if (how === 'cut') {
       this.disk.powerCut()
       this.#bootId++
-      if (this.random.chance(0.3)) this.#hints.clear()
+      if (this.random.chance(0.3)) this.#hints.lose()
       this.counts.cuts++
     } else this.counts.kills++
     this.#time.die()
@@ -429,13 +429,16 @@ export class LogWorld {
         fileSystem: mounted.fileSystem,
         clock: this.#time.clock,
         scheduler: this.#time.scheduler(),
-        report: ({ text }) => this.#note(`report: ${text}`),
+        report: ({ event, level, text }) => {
+          this.#note(`report: ${text}`)
+          check(event !== 'log.journal.file_missing' || level === 'warn', 'J2', `no file was taken away: ${text}`)
+        },
         settings: SETTINGS,
         flashBudgetPerDayBytes: 0,
         storeIdBytes: new Uint8Array(16).fill(7),
         bootId: `boot-${this.#bootId}`,
         descriptors: this.#catalog,
-        hints: this.#hintStore(),
+        hints: this.#hints.opened(),
         producerStore: this.#producers.store,
         randomU64: () => (BigInt(this.random.below(2 ** 32)) << 32n) | BigInt(this.random.below(2 ** 32)),
         codec: plainCodec,
@@ -445,15 +448,6 @@ export class LogWorld {
     )
     // As the log does; it may fail.
     for (const path of this.#live.damagedPaths) if (this.random.chance(0.7)) mounted.fileSystem.unlink(path)
-  }
-
-  #hintStore(): HintStore {
-    return {
-      hint: (key) => this.#hints.get(key),
-      setHints: (hints) => {
-        for (const [key, hint] of hints) this.#hints.set(key, hint)
-      },
-    }
   }
 
   /** Everything quiet and healthy: all that waits must get through, and the journal must come free again. */

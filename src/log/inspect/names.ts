@@ -20,8 +20,10 @@ export interface InspectedPartition {
   readonly partitionId: number
   readonly key: number
   readonly idSeed: bigint
-  /** Offsets below it were given up. */
+  /** Offsets below it were given up; 0 when no descriptor says. */
   readonly floorOffset: bigint
+  /** A descriptor names it, or SQLite's copy of one. */
+  readonly isDescribed: boolean
   readonly directory: string
 }
 
@@ -66,8 +68,10 @@ function readTopic(
   const topic = readDescriptor(sources, { streamId, topicId }, topicFile(streamId, topicId), parseTopic)
   const keys = foldersIn(sources.fileSystem, topicFolder(streamId, topicId))
   const descriptors = topic === null ? keys.map(withoutDescriptor) : withFolders(topic, keys)
+  const described = new Set(topic?.partitions.map(({ key }) => key))
   const partitions = descriptors.map(({ key, idSeed, floorOffset }, partitionId) => {
-    return { partitionId, key, idSeed, floorOffset, directory: partitionFolder(streamId, topicId, key) }
+    const directory = partitionFolder(streamId, topicId, key)
+    return { partitionId, key, idSeed, floorOffset, isDescribed: described.has(key), directory }
   })
   return { ...place, topicName: topic?.name ?? `recovered-${keys[0] ?? topicId}`, partitions }
 }

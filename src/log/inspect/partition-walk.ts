@@ -47,6 +47,8 @@ export interface WalkOptions {
   /** Sealed files whose key is not there are judged by their checksums, and give no messages. */
   readonly isBlind: boolean
   readonly partition: InspectedPartition
+  /** Everything below it had been synced; 0 when nothing says. */
+  readonly syncedEnd: bigint
   /** In the order of the journal. */
   readonly journal: readonly JournalPlace[]
   readonly tell: Tell
@@ -99,6 +101,7 @@ export class PartitionWalk {
       const batch = this.#readJournal(place)
       if (batch !== null) yield* this.#taken(batch)
     }
+    this.#tellLostEnd()
   }
 
   // ---- segments ----------------------------------------------------------------------------------------------------------
@@ -244,10 +247,20 @@ export class PartitionWalk {
     }
   }
 
-  /** Before the first batch, retention; before a flagged one, numbers that were never given. */
+  /** Synced once, and neither in a segment nor in the journal: the file that held it is gone as a whole. */
+  #tellLostEnd(): void {
+    const { syncedEnd, isBlind, partition, tell } = this.#options
+    const { nextOffset } = this.counts
+    if (isBlind || syncedEnd <= nextOffset) return
+    const range = `offsets ${nextOffset} to ${syncedEnd - 1n}`
+    tell('error', partition.directory, `${range} are missing: they had been synced, and no file holds them`)
+  }
+
+  /** Before a flagged batch lie numbers that were never given; what retention and purges took lies below the floor. */
   #tellGap({ baseOffset, flags }: BatchHeader): void {
     const { counts } = this
-    if (counts.firstOffset === null || this.#options.isBlind || (flags & BATCH_FLAG.hasGapBefore) !== 0) return
+    const isFloorUnknown = counts.firstOffset === null && !this.#options.partition.isDescribed
+    if (isFloorUnknown || this.#options.isBlind || (flags & BATCH_FLAG.hasGapBefore) !== 0) return
     const range = `offsets ${counts.nextOffset} to ${baseOffset - 1n}`
     this.#options.tell('error', this.#options.partition.directory, `${range} are missing`)
   }

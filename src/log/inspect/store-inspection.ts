@@ -24,6 +24,8 @@ import { missingChecks, refuseWrongKeys } from '../key-check.ts'
 import { type DatabaseReport, inspectDatabase, NO_DATABASE } from '../metadata/integrity.ts'
 import { readTrail } from '../metadata/offset-trail.ts'
 import { type FoundTrail, NO_TRAIL } from '../metadata/trail-rows.ts'
+import { missingOf } from '../recovery.ts'
+import { describeMissing } from '../recovery-report.ts'
 import { type InspectedOffset, mergeOffsets } from './consumer-offsets.ts'
 import { type InspectedPartition, type InspectedTopic, readNames, type Tell } from './names.ts'
 import { type JournalPlace, PartitionWalk, type WalkCounts } from './partition-walk.ts'
@@ -62,6 +64,7 @@ export class StoreInspection {
   readonly #fileSystem: FileSystem
   readonly #journal: FoundJournal
   readonly #places = new Map<number, JournalPlace[]>()
+  readonly #syncedEnds: ReadonlyMap<number, bigint>
   readonly #offsets: ReadonlyMap<number, readonly InspectedOffset[]>
 
   readonly #keys: StoreKeys
@@ -82,6 +85,9 @@ export class StoreInspection {
     const database = this.#readDatabase(nativeBinding)
     this.#offsets = mergeOffsets(database, this.#readTrail())
     this.#journal = readJournal({ fileSystem, storeIdBytes: undefined, checksum: bodyChecksum, keys })
+    this.#syncedEnds = database.syncedEnds
+    for (const { level, path, text } of describeMissing(missingOf(this.#journal, database.journalFiles)))
+      this.#tell(level, path, text)
     this.topics = readNames(fileSystem, database.descriptors, this.#tell)
     this.isCleanStop = isCleanStop(this.#journal)
     this.#readPlaces()
@@ -103,6 +109,7 @@ export class StoreInspection {
       keys: this.#keys,
       isBlind: this.#isBlind,
       partition,
+      syncedEnd: this.#syncedEnds.get(partition.key) ?? 0n,
       journal,
       tell: this.#tell,
     })

@@ -16,6 +16,12 @@ export interface JournalFilesOptions {
   readonly randomU64: () => bigint
   /** Lowest partition key that was never given. */
   readonly keyFloor: () => number
+  /**
+   * Other generations than before: to be noted, so that a file that is lost is missed. Never throws.
+   *
+   * @param isDurable a file is about to be removed: an older note must not come back with a power cut.
+   */
+  readonly changed: (generations: readonly number[], isDurable: boolean) => void
   /** Rule left out by a test: a file that cannot be prepared does not keep younger ones from being recycled. */
   readonly isOrderIgnored?: boolean
 }
@@ -84,6 +90,7 @@ export class JournalFiles {
   /** Prepares all free files; stops at the first that cannot be. @throws EDGE_IO, EDGE_DISK_FULL. */
   async prepareFree(): Promise<void> {
     let failure: EdgeError | undefined
+    const generationBefore = this.#generation
     if (this.#isNameDoubtful) await this.#syncNames()
     for (const file of byAge(this.#files.filter((each) => each.state === 'free'))) {
       try {
@@ -93,6 +100,7 @@ export class JournalFiles {
         if (!this.#options.isOrderIgnored) break
       }
     }
+    if (this.#generation !== generationBefore) this.noteGenerations()
     if (failure !== undefined && !this.#options.isOrderIgnored) throw failure
   }
 
@@ -124,7 +132,7 @@ export class JournalFiles {
     const spares = byAge(this.#files.filter((file) => file.state === 'spare'))
     const newest = spares.at(-1)
     if (newest === undefined || spares.length < 2) return false
-    this.#files = this.#files.filter((file) => file !== newest)
+    this.#forget(newest)
     newest.handle.close()
     const { fileSystem } = this.#options
     fileSystem.unlink(journalPath(newest.number))
@@ -134,6 +142,21 @@ export class JournalFiles {
 
   close(): void {
     for (const file of this.#files) file.handle.close()
+  }
+
+  /** Tells which files may hold something. The header of a free one may be on its way to the disk. */
+  noteGenerations(isDurable = false): void {
+    const held = this.#files.filter(({ state }) => state !== 'free')
+    this.#options.changed(
+      held.map(({ generation }) => generation),
+      isDurable,
+    )
+  }
+
+  /** Noted before it goes, which failures alone bring about: it is not to be missed. */
+  #forget(file: JournalFile): void {
+    this.#files = this.#files.filter((each) => each !== file)
+    this.noteGenerations(true)
   }
 
   async #syncNames(): Promise<void> {
@@ -153,8 +176,8 @@ export class JournalFiles {
   async #replace(file: JournalFile): Promise<void> {
     const { fileSystem } = this.#options
     file.handle.close()
+    this.#forget(file)
     fileSystem.unlink(journalPath(file.number))
-    this.#files = this.#files.filter((each) => each !== file)
     this.#isNameDoubtful = true
     await this.#syncNames()
     await this.add()

@@ -46,8 +46,20 @@ export interface FoundJournal {
   readonly scan: JournalScan
   /** Names in the journal's folder that are no journal files. */
   readonly strangers: readonly string[]
+  /** Generations of the files that are there. */
+  readonly generations: readonly number[]
+  /** Files whose header cannot be read though something is written there, as when a power cut came while it was written. */
+  readonly garbledNames: readonly string[]
+  /** Files that end before the size their header says. */
+  readonly cutShort: readonly CutFile[]
   /** What the newest header says of the store. */
   readonly witness: { readonly storeId: Uint8Array; readonly nextKey: number } | undefined
+}
+
+export interface CutFile {
+  readonly name: string
+  readonly expectedSize: number
+  readonly foundSize: number
 }
 
 /** A batch as it lies in the journal. */
@@ -103,6 +115,8 @@ export function readJournal(setting: Setting): FoundJournal {
   const files: JournalFile[] = []
   const found: FoundFile[] = []
   const strangers: string[] = []
+  const garbledNames: string[] = []
+  const cutShort: CutFile[] = []
   const buffer = new FileBuffer()
   let newest: { generation: number; storeIdBytes?: Uint8Array; keyFloor?: number } = { generation: 0 }
   for (const { name, isDirectory } of setting.fileSystem.list('journal')) {
@@ -122,12 +136,20 @@ export function readJournal(setting: Setting): FoundJournal {
     const encryptionKeyId = isOurs ? header.encryptionKeyId : 0
     const cipher = (setting.keys ?? noKeys).cipherFor(area.bytes, encryptionKeyId)
     files.push(new JournalFile(number, handle, { size: area.bytes.length, generation, salt, encryptionKeyId, cipher }))
-    if (isOurs) found.push({ id: number, generation, groups: findGroups(area, { generation, salt }, setting.checksum) })
+    const foundSize = area.bytes.length
+    if (!isOurs && area.bytes.subarray(0, JOURNAL_HEADER_SIZE).some((byte) => byte !== 0)) garbledNames.push(name)
+    if (!isOurs) continue
+    const groups = findGroups(area, { generation, salt }, setting.checksum)
+    found.push({ id: number, generation, groups })
+    // One without a group where the first one stands was never written to.
+    const mayHold = groups.length > 0 || foundSize < FIRST_GROUP_AT + GROUP_HEADER_SIZE
+    if (mayHold && foundSize < header.fileSize) cutShort.push({ name, expectedSize: header.fileSize, foundSize })
   }
   buffer.release()
   const { storeIdBytes: storeId, keyFloor: nextKey = 0 } = newest
   const witness = storeId === undefined ? undefined : { storeId, nextKey }
-  return { files, scan: scanJournal(found, setting.rules), strangers, witness }
+  const generations = found.map(({ generation }) => generation)
+  return { files, scan: scanJournal(found, setting.rules), strangers, generations, garbledNames, cutShort, witness }
 }
 
 /** The first look: nothing is opened for good, nothing is touched. @throws EDGE_STORE_NEWER. */

@@ -7,7 +7,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { columnFrom } from './consumer-column.ts'
-import { GENERATION_SETTING, SCHEMA_VERSION } from './schema.ts'
+import { parseJournalFiles } from './log-tables.ts'
+import { GENERATION_SETTING, JOURNAL_FILES_SETTING, SCHEMA_VERSION } from './schema.ts'
 
 export interface DatabaseReport {
   /** What is wrong; empty when it is sound. */
@@ -21,6 +22,10 @@ export interface DatabaseReport {
   readonly consumerOffsets: readonly StoredOffset[]
   /** Which rows of the offset trail are newer than this database; undefined when it does not say. */
   readonly offsetGeneration: number | undefined
+  /** By partition key: an offset below which everything had been synced. */
+  readonly syncedEnds: ReadonlyMap<number, bigint>
+  /** Generations of the journal's files when they last changed. */
+  readonly journalFiles: readonly number[]
 }
 
 export interface StoredOffset {
@@ -38,6 +43,8 @@ export const NO_DATABASE: DatabaseReport = {
   descriptors: [],
   consumerOffsets: [],
   offsetGeneration: undefined,
+  syncedEnds: new Map(),
+  journalFiles: [],
 }
 
 /** Lines of SQLite's own check that are kept. */
@@ -63,6 +70,7 @@ function inspectCopy(path: string, nativeBinding?: string): DatabaseReport {
   try {
     const version = Number(database.pragma('user_version', { simple: true }))
     const verdicts = database.prepare<[], string>(`PRAGMA integrity_check(${MAX_PROBLEMS})`).pluck().all()
+    const generation = readSetting(database, GENERATION_SETTING)
     const problems = verdicts.filter((verdict) => verdict !== 'ok')
     return {
       problems,
@@ -70,7 +78,9 @@ function inspectCopy(path: string, nativeBinding?: string): DatabaseReport {
       version,
       descriptors: readDescriptors(database),
       consumerOffsets: readOffsets(database),
-      offsetGeneration: readGeneration(database),
+      offsetGeneration: generation === undefined ? undefined : Number(generation),
+      syncedEnds: readSyncedEnds(database),
+      journalFiles: parseJournalFiles(readSetting(database, JOURNAL_FILES_SETTING)),
     }
   } finally {
     database.close()
@@ -108,12 +118,23 @@ function readOffsets(database: Database.Database): StoredOffset[] {
   return offsets
 }
 
-function readGeneration(database: Database.Database): number | undefined {
+function readSetting(database: Database.Database, name: string): string | undefined {
   try {
-    const statement = database.prepare<[string], string>('SELECT value FROM settings WHERE name = ?').pluck()
-    const value = statement.get(GENERATION_SETTING)
-    return value === undefined ? undefined : Number(value)
+    return database.prepare<[string], string>('SELECT value FROM settings WHERE name = ?').pluck().get(name)
   } catch {
     return undefined
   }
+}
+
+function readSyncedEnds(database: Database.Database): Map<number, bigint> {
+  const ends = new Map<number, bigint>()
+  try {
+    const rows = database
+      .prepare<[], { key: bigint; end: bigint }>('SELECT partition_key AS key, next_offset AS end FROM hints')
+      .safeIntegers()
+    for (const { key, end } of rows.iterate()) ends.set(Number(key), end)
+  } catch {
+    // As above.
+  }
+  return ends
 }

@@ -1,6 +1,7 @@
 /** Tables that only the log itself reads: hints, the producer checkpoint, copies of the descriptors, drop totals. */
 import type { HintStore, PartitionHint, ProducerSequence, ProducerStore, ReportFinding } from '../ports.ts'
 import { type Connection, toInteger } from './connection.ts'
+import { JOURNAL_FILES_SETTING } from './schema.ts'
 
 /** Hints spare a scan and may be lost: a failed write is told once and not thrown. */
 export class SqliteHints implements HintStore {
@@ -9,6 +10,8 @@ export class SqliteHints implements HintStore {
   readonly #get
   readonly #put
   readonly #delete
+  readonly #getSetting
+  readonly #putSetting
   #isFailing = false
 
   constructor(connection: Connection, report: ReportFinding) {
@@ -21,6 +24,8 @@ export class SqliteHints implements HintStore {
       'INSERT OR REPLACE INTO hints (partition_key, next_offset, segment_end, message_count) VALUES (?, ?, ?, ?)',
     )
     this.#delete = connection.statement<[number]>('DELETE FROM hints WHERE partition_key = ?')
+    this.#getSetting = connection.statement<[string], { value: string }>('SELECT value FROM settings WHERE name = ?')
+    this.#putSetting = connection.statement('INSERT OR REPLACE INTO settings (name, value) VALUES (?, ?)')
   }
 
   hint(key: number): PartitionHint | undefined {
@@ -30,17 +35,30 @@ export class SqliteHints implements HintStore {
   }
 
   setHints(hints: ReadonlyMap<number, PartitionHint>): void {
+    this.#write(() => {
+      for (const [key, hint] of hints) {
+        this.#put.run(key, toInteger(hint.nextOffset), toInteger(hint.segmentEnd), hint.messageCount)
+      }
+    })
+  }
+
+  journalFiles(): readonly number[] {
+    return parseJournalFiles(this.#getSetting.get(JOURNAL_FILES_SETTING)?.value)
+  }
+
+  setJournalFiles(generations: readonly number[], isDurable: boolean): void {
+    this.#write(() => void this.#putSetting.run(JOURNAL_FILES_SETTING, generations.join(',')), isDurable)
+  }
+
+  #write(work: () => void, isDurable = false): void {
     try {
-      this.#connection.softly(() => {
-        for (const [key, hint] of hints) {
-          this.#put.run(key, toInteger(hint.nextOffset), toInteger(hint.segmentEnd), hint.messageCount)
-        }
-      })
+      if (isDurable) this.#connection.durably(work)
+      else this.#connection.softly(work)
       this.#isFailing = false
     } catch (error) {
       if (!this.#isFailing) {
         const text = `hints cannot be written, the next start scans more: ${String(error)}`
-        this.#report({ event: 'log.metadata.hints_failed', level: 'warn', text, fields: { hint_count: hints.size } })
+        this.#report({ event: 'log.metadata.hints_failed', level: 'warn', text, fields: {} })
       }
       this.#isFailing = true
     }
@@ -50,6 +68,12 @@ export class SqliteHints implements HintStore {
   deleteRow(key: number): void {
     this.#delete.run(key)
   }
+}
+
+/** @returns none for what is no list of generations. */
+export function parseJournalFiles(value: string | undefined): readonly number[] {
+  const generations = (value ?? '').split(',').map(Number)
+  return generations.every((generation) => Number.isSafeInteger(generation) && generation > 0) ? generations : []
 }
 
 export class SqliteProducers implements ProducerStore {

@@ -110,6 +110,9 @@ export const SCHEMA_STEPS: readonly string[] = [
 /** Setting that counts the writes of offsets: tells which rows of the offset trail the database does not have. */
 export const GENERATION_SETTING = 'offset_generation'
 
+/** Setting that names the generations of the journal's files, with commas between. */
+export const JOURNAL_FILES_SETTING = 'journal_files'
+
 /** In the order in which rows are saved from a damaged file: what nobody can give back comes first. */
 export const TABLES = [
   'users',

@@ -204,8 +204,11 @@ test('zero-filled journal files cost only what was not in segments, and no numbe
   }
   const second = await open(path)
   const again = reopened(second)
-  // What was acked is gone, and its numbers with it: they are not given to other messages.
-  assert.equal(again.nextOffset, 10n)
+  // What was acked is gone, and its numbers with it: they are not given to other messages, nor are those of messages that
+  // the files may have held besides.
+  assert.ok(again.nextOffset >= 10n)
+  const events = second.findings().map(({ event }) => event)
+  assert.deepEqual(events, ['log.hole.found', 'log.journal.file_missing'])
   await append(second, again, batchesOf(10, 12))
   assert.deepEqual(await readAll(again), [10, 11])
   await second.close()
