@@ -22,6 +22,7 @@ import { type Names, openNames } from './names.ts'
 import { RetentionLoop } from './retention-loop.ts'
 import { RETENTION_SETTINGS } from './retention-settings.ts'
 import { systemScheduler } from './scheduler.ts'
+import { StuckJournal } from './stuck-journal.ts'
 
 const LOCK_FILE = 'lock'
 /** A day's budget on flash when nothing is configured: a card of 16 GB and 3,000 cycles then lasts for ten years. */
@@ -108,6 +109,7 @@ async function openOnNames(options: OpenLogOptions, parts: Parts, keys: StoreKey
     metadata,
     drops: metadata.drops,
     segments: engine,
+    stuckJournal: new StuckJournal(engine),
     fileSystem,
     quarantine,
     report: findings.report,

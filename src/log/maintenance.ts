@@ -70,6 +70,13 @@ export class Maintenance {
     return this.#dropReserve.giveUp()
   }
 
+  /** The disk is full: full journal files cannot be repacked, and who appends waits for one. */
+  get isStuck(): boolean {
+    const { files, journal } = this.#options
+    const isWaited = files.active === undefined && files.spareCount === 0 && journal.hasUnsynced
+    return isWaited && this.#lastFailure === 'EDGE_DISK_FULL'
+  }
+
   get isBusy(): boolean {
     return this.#isRunning
   }

@@ -9,6 +9,7 @@ import { planDiskBudget } from './core/disk-budget.ts'
 import { DropLedger } from './core/drop-ledger.ts'
 import {
   type Eviction,
+  type JournalEviction,
   planRetention,
   type RetentionInput,
   type RetentionPartition,
@@ -17,7 +18,7 @@ import {
 import type { Cron } from './cron.ts'
 import type { FileSystem } from './io/file-system.ts'
 import type { DropTotals } from './metadata/log-tables.ts'
-import type { AppendGate, ReportFinding, SealedSegment, SegmentHost } from './ports.ts'
+import type { AppendGate, JournalHead, ReportFinding, SealedSegment, SegmentHost, StuckJournalHost } from './ports.ts'
 import type { Quarantine } from './quarantine.ts'
 import type { RetentionSettings } from './retention-settings.ts'
 import type { Scheduler } from './scheduler.ts'
@@ -36,6 +37,7 @@ export interface RetentionLoopOptions {
   readonly metadata: Pick<MetadataStore, 'offsetsOf' | 'cursorsOf'>
   readonly drops: Pick<DropTotals, 'load' | 'save'>
   readonly segments: SegmentHost
+  readonly stuckJournal: StuckJournalHost
   readonly fileSystem: Pick<FileSystem, 'space'>
   readonly quarantine: Pick<Quarantine, 'sweep'>
   readonly report: ReportFinding
@@ -48,6 +50,7 @@ export class RetentionLoop implements AppendGate {
   #running: Promise<void> | null = null
   #isAskedAgain = false
   #isOverBudget = false
+  #isStuck = false
   #isFailing = false
   #isClosed = false
   #stopCron: (() => void) | null = null
@@ -135,6 +138,7 @@ export class RetentionLoop implements AppendGate {
       this.#announceRefusals(plan, places)
       const failure = await this.#evictAll(plan, partitions)
       this.#announceBudget(plan)
+      this.#announceStuck(plan)
       this.#options.quarantine.sweep(this.#options.clock.wallUs())
       this.ledger.retain((key) => partitions.has(key))
       this.#saveBooks()
@@ -154,6 +158,7 @@ export class RetentionLoop implements AppendGate {
         places.set(partition.key, topic)
       }
     }
+    const heads = this.#options.stuckJournal.heads()
     return {
       nowUs: this.#options.clock.wallUs(),
       isClockTrusted: this.#options.isClockTrusted(),
@@ -161,16 +166,17 @@ export class RetentionLoop implements AppendGate {
         overflow: options.overflow,
         messageExpiryUs: options.messageExpiryUs,
         maxSizeBytes: options.maxSizeBytes,
-        partitions: own.map((partition) => this.#partitionInput(partition)),
+        partitions: own.map((partition) => this.#partitionInput(partition, heads.get(partition.key))),
       })),
       disk: this.#disk(),
     }
   }
 
-  #partitionInput({ key, sizeBytes }: Partition): RetentionPartition {
+  #partitionInput({ key, sizeBytes }: Partition, journalHead: JournalHead | undefined): RetentionPartition {
     const { segments } = this.#options
     const [sealed, active] = [segments.sealedSegments(key), segments.activeSegment(key)]
-    return { key, sizeBytes, sealed, active, barrierOffset: this.#barrierOf(key) }
+    const barrierOffset = this.#barrierOf(key)
+    return { key, sizeBytes, sealed, active, barrierOffset, journalHead: journalHead ?? null }
   }
 
   #disk() {
@@ -194,19 +200,29 @@ export class RetentionLoop implements AppendGate {
 
   /** What cannot be dropped in one place holds up nothing else. @returns the first failure. */
   async #evictAll(
-    { evictions }: RetentionPlan,
+    { evictions, journalEvictions }: RetentionPlan,
     partitions: ReadonlyMap<number, Partition>,
   ): Promise<EdgeError | undefined> {
     let failure: EdgeError | undefined
-    for (const eviction of evictions) {
+    const attempt = async (task: () => Promise<void>): Promise<void> => {
       try {
-        await this.#evict(eviction, partitions.get(eviction.key))
+        await task()
       } catch (error) {
         if (!(error instanceof EdgeError)) throw error
         failure ??= error
       }
     }
+    for (const eviction of evictions) await attempt(() => this.#evict(eviction, partitions.get(eviction.key)))
+    for (const eviction of journalEvictions)
+      await attempt(() => this.#evictHead(eviction, partitions.get(eviction.key)))
     return failure
+  }
+
+  async #evictHead({ key, reason, head }: JournalEviction, partition: Partition | undefined): Promise<void> {
+    if (partition === undefined || !(await this.#options.stuckJournal.drop(key, head.endOffset))) return
+    this.ledger.record({ key, reason, ...head })
+    if (reason === 'disk-budget-unread')
+      this.#reportUnread(partition, head.fromOffset, head.endOffset, head.messageCount)
   }
 
   async #evict(eviction: Eviction, partition: Partition | undefined): Promise<void> {
@@ -273,6 +289,18 @@ export class RetentionLoop implements AppendGate {
       })
     }
     this.#isOverBudget = excessBytes > 0
+  }
+
+  /** Everybody waits, and nothing that may be dropped would free a journal file. */
+  #announceStuck({ evictions, journalEvictions }: RetentionPlan): void {
+    const hasNothing = evictions.length + journalEvictions.length === 0
+    const isStuck = hasNothing && this.#options.stuckJournal.heads().size > 0
+    if (isStuck && !this.#isStuck) {
+      const text =
+        'the disk is full and what the journal holds of topics that drop nothing cannot be moved into segments: senders wait until you free space on the volume'
+      this.#options.report({ event: 'log.journal.stuck', level: 'error', text, fields: {} })
+    }
+    this.#isStuck = isStuck
   }
 
   #saveBooks(): void {

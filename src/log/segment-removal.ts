@@ -43,6 +43,15 @@ export class SegmentRemoval {
     })
   }
 
+  /** Drops everything below, unless that turns out not to be needed any more. @returns whether it did. */
+  dropTo(partition: LogPartition, offset: bigint, isStillNeeded: () => boolean): Promise<boolean> {
+    return this.#options.exclusive(async () => {
+      if (!isStillNeeded() || partition.isRemoved) return false
+      await this.#dropBelow(partition, offset)
+      return true
+    })
+  }
+
   /** The last segment grows no more. Never beside a repack, which may be writing to it. */
   sealActive(partition: LogPartition): Promise<void> {
     return this.#options.exclusive(async () => {

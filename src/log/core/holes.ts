@@ -20,7 +20,8 @@ export class Holes {
 
   /** Messages that are missing at or above `start`. */
   countFrom(start: bigint): number {
-    return this.#list.reduce((sum, { from, end }) => sum + Number(end - (from > start ? from : start)), 0)
+    const above = this.#list.filter(({ end }) => end > start)
+    return above.reduce((sum, { from, end }) => sum + Number(end - later(from, start)), 0)
   }
 
   /** @returns whether it was not known before. */

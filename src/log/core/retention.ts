@@ -8,12 +8,16 @@
  *   3. disk-budget: everything together is over the budget, or the volume has too little free space. Segments that still
  *      grow count as well: else many small partitions would fill a disk of which nothing could be dropped.
  *
+ *   4. disk-budget, where not a segment is left to go and the journal itself is stuck on a full disk: what lies in its oldest
+ *      file, all at once, for less would not free it. Only `drop-oldest` topics, and not in vain: where the file holds
+ *      messages of others as well, there must be room for those.
+ *
  * The barrier: a segment is kept while a consumer, group, device or sync route has not got past its last offset. It holds
  * against 1 and 2, as in Iggy. It does not hold against 3: an abandoned consumer would otherwise stop the gateway. Readings
  * that nobody has read are given up last, after topics that may not drop were told to take no more.
  */
 import type { DropReason, OverflowPolicy } from '../api.ts'
-import type { SealedSegment } from '../ports.ts'
+import type { JournalHead, SealedSegment } from '../ports.ts'
 
 export type EvictionReason = Exclude<DropReason, 'drop-newest'>
 
@@ -27,6 +31,8 @@ export interface RetentionPartition {
   readonly active: SealedSegment | null
   /** Lowest stored offset or cursor; null when nobody holds anything back. */
   readonly barrierOffset: bigint | null
+  /** What it has in the journal file that a full disk keeps from coming free; null when none is. */
+  readonly journalHead: JournalHead | null
 }
 
 export interface RetentionTopic {
@@ -59,9 +65,18 @@ export interface Eviction {
   readonly segments: readonly SealedSegment[]
 }
 
+/** A partition's oldest messages in the journal go. */
+export interface JournalEviction {
+  readonly key: number
+  readonly reason: EvictionReason
+  readonly head: JournalHead
+}
+
 export interface RetentionPlan {
   /** In the order in which they are to be carried out. */
   readonly evictions: readonly Eviction[]
+  /** Behind the evictions: all of them or none, so that a file comes free. */
+  readonly journalEvictions: readonly JournalEviction[]
   /** Partitions that take nothing now, and what happens to what comes. */
   readonly refusals: ReadonlyMap<number, 'reject' | 'drop-newest'>
   /** Bytes over the budget (or under the free-space floor) that no eviction can give back. */
@@ -75,7 +90,8 @@ export function planRetention(input: RetentionInput): RetentionPlan {
     planner.limitTopic(topic)
   }
   const excessBytes = planner.limitDisk()
-  return { evictions: planner.evictions, refusals: planner.refusals, excessBytes }
+  const { evictions, refusals } = planner
+  return { evictions, journalEvictions: planner.freeJournal(), refusals, excessBytes }
 }
 
 /** A partition and how many of its segments the plan has taken. */
@@ -148,6 +164,23 @@ class Planner {
     }
     this.#relieve(droppable, 'disk-budget-unread')
     return Math.max(0, this.#diskExcess())
+  }
+
+  freeJournal(): JournalEviction[] {
+    const heads = this.topics.flatMap(({ slots }) =>
+      slots.flatMap(({ partition, overflow }) => {
+        const { key, journalHead: head, barrierOffset } = partition
+        const isUnread = head !== null && barrierOffset !== null && barrierOffset < head.endOffset - 1n
+        const reason: EvictionReason = isUnread ? 'disk-budget-unread' : 'disk-budget'
+        return head === null ? [] : [{ overflow, eviction: { key, reason, head } }]
+      }),
+    )
+    const isDroppable = ({ overflow }: { readonly overflow: OverflowPolicy }): boolean => overflow === 'drop-oldest'
+    const kept = heads.filter((each) => !isDroppable(each))
+    const keptBytes = kept.reduce((sum, { eviction }) => sum + eviction.head.sizeBytes, 0)
+    // What segments give back is tried first.
+    if (this.#freedBytes > 0 || keptBytes > this.#input.disk.freeBytes) return []
+    return heads.filter(isDroppable).map(({ eviction }) => eviction)
   }
 
   #relieve(slots: readonly Slot[], reason: 'disk-budget' | 'disk-budget-unread'): void {

@@ -1,17 +1,19 @@
 /** What the log and the routes of sync say of themselves, in the words of `HealthWatch`. Pure. */
-import type { Log, LogFinding } from '../../log/index.ts'
+import type { Log } from '../../log/index.ts'
 import type { PartReport } from './health.ts'
 import type { SyncRouteStatus } from './overview.ts'
 
 /** Without the log nothing can be promised: it is essential. A log without room must sync, or it is stalled. */
 export function reportLog(log: Pick<Log, 'isWritable' | 'hasRoom' | 'stats' | 'findings'>): PartReport {
   const { syncCount } = log.stats()
+  const hasRoom = log.hasRoom(1)
   return {
     name: 'log',
     kind: 'log',
     state: log.isWritable ? 'running' : 'failed',
-    cause: log.isWritable ? '' : lastError(log.findings()),
-    waiting: log.hasRoom(1) ? 0 : 1,
+    // Of a log that waits the last trouble is told as well: a full disk is why nothing moves.
+    cause: log.isWritable && hasRoom ? '' : lastError(log),
+    waiting: hasRoom ? 0 : 1,
     progress: syncCount,
     isEssential: true,
   }
@@ -30,6 +32,7 @@ export function reportRoute(route: SyncRouteStatus): PartReport {
   }
 }
 
-function lastError(findings: readonly LogFinding[]): string {
-  return findings.findLast(({ level }) => level === 'error')?.text ?? 'the disk refuses writes'
+function lastError(log: Pick<Log, 'findings' | 'isWritable'>): string {
+  const last = log.findings().findLast(({ level }) => level === 'error')
+  return last?.text ?? (log.isWritable ? '' : 'the disk refuses writes')
 }

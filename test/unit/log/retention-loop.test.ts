@@ -3,7 +3,7 @@ import { beforeEach, test } from 'node:test'
 import { EdgeError } from '../../../src/errors.ts'
 import type { ConsumerKind, CursorRow, Partition, Stream, Topic } from '../../../src/log/api.ts'
 import type { DropTotal } from '../../../src/log/metadata/log-tables.ts'
-import type { SealedSegment } from '../../../src/log/ports.ts'
+import type { JournalHead, SealedSegment } from '../../../src/log/ports.ts'
 import { RetentionLoop } from '../../../src/log/retention-loop.ts'
 import { topicOptions } from '../../support/topic-options.ts'
 
@@ -21,6 +21,7 @@ class World {
   nowUs = 1_000_000n
   isClockTrusted = true
   active: SealedSegment | null = null
+  readonly heads = new Map<number, JournalHead>()
   options = OPTIONS
   budgetBytes = 1_000_000
   sweepCount = 0
@@ -120,6 +121,10 @@ class World {
           this.active = null
         },
         diskUsedBytes: () => this.usedBytes(),
+      },
+      stuckJournal: {
+        heads: () => this.heads,
+        drop: async (key) => this.heads.delete(key),
       },
       fileSystem: { space: () => ({ freeBytes: 1e12, totalBytes: 1e12 }) },
       quarantine: {

@@ -7,7 +7,7 @@ import {
   type RetentionPlan,
   type RetentionTopic,
 } from '../../../../src/log/core/retention.ts'
-import type { SealedSegment } from '../../../../src/log/ports.ts'
+import type { JournalHead, SealedSegment } from '../../../../src/log/ports.ts'
 
 const ROOMY: DiskState = { usedBytes: 0, budgetBytes: 1e12, freeBytes: 1e12, freeFloorBytes: 0 }
 const NOW = 1_000_000n
@@ -30,7 +30,7 @@ function partition(
   barrierOffset: bigint | null = null,
 ): RetentionPartition {
   const sealedBytes = sealed.reduce((sum, segment) => sum + segment.sizeBytes, 0)
-  return { key, sizeBytes: sealedBytes + 50, sealed, active: null, barrierOffset }
+  return { key, sizeBytes: sealedBytes + 50, sealed, active: null, barrierOffset, journalHead: null }
 }
 
 function topic(part: Partial<RetentionTopic>): RetentionTopic {
@@ -45,6 +45,37 @@ function plan(topics: readonly RetentionTopic[], disk: DiskState = ROOMY, isCloc
 function gone({ evictions }: RetentionPlan): (readonly [number, string, number])[] {
   return evictions.map(({ key, reason, segments: taken }) => [key, reason, taken.length] as const)
 }
+
+const head = (endOffset: bigint, sizeBytes = 100): JournalHead => {
+  return { fromOffset: 0n, endOffset, messageCount: Number(endOffset), sizeBytes }
+}
+
+/** A partition without a segment, whose messages keep the oldest journal file from coming free. */
+function stuck(key: number, barrierOffset: bigint | null = null): RetentionPartition {
+  return { ...partition(key, [], barrierOffset), journalHead: head(10n) }
+}
+
+const journalGone = ({ journalEvictions }: RetentionPlan): unknown[] =>
+  journalEvictions.map(({ key, reason, head: { endOffset } }) => [key, reason, endOffset])
+
+test('a journal that is stuck on a full disk is freed of all that drop-oldest topics have in its oldest file', () => {
+  const full = { ...ROOMY, freeBytes: 0 }
+  const topics = [topic({ partitions: [stuck(1), stuck(2, 5n)] }), topic({ partitions: [stuck(3, 9n)] })]
+  assert.deepEqual(journalGone(plan(topics, full)), [
+    [1, 'disk-budget', 10n],
+    [2, 'disk-budget-unread', 10n],
+    [3, 'disk-budget', 10n],
+  ])
+})
+
+test('nothing goes in vain: not where others need room that is not there, and not before segments went', () => {
+  const full = { ...ROOMY, freeBytes: 0 }
+  const mixed = [topic({ partitions: [stuck(1)] }), topic({ overflow: 'reject', partitions: [stuck(2)] })]
+  assert.deepEqual(journalGone(plan(mixed, full)), [])
+  assert.deepEqual(journalGone(plan(mixed, { ...full, freeBytes: 100 })), [[1, 'disk-budget', 10n]])
+  const withSegments = [topic({ partitions: [{ ...stuck(1), sealed: segments(1, 2) }] })]
+  assert.deepEqual(journalGone(plan(withSegments, { ...full, freeFloorBytes: 150 })), [])
+})
 
 test('a topic without limits on a roomy disk keeps everything', () => {
   assert.deepEqual(gone(plan([topic({ partitions: [partition(1, segments(1, 2, 3))] })])), [])

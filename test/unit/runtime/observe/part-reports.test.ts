@@ -42,6 +42,22 @@ test('a log without room that never syncs is stalled', () => {
   assert.equal(watch.observe([reportLog(log)], 60e6).status, 'not-ready')
 })
 
+test('a log that waits for room says what keeps it waiting', () => {
+  const log = new MemoryLog()
+  const text = 'the disk is full'
+  const stuck = {
+    isWritable: true,
+    hasRoom: () => false,
+    stats: () => log.stats(),
+    findings: () => [{ atUs: 1n, event: 'log.journal.stuck', level: 'error', text, fields: {} } as const],
+  }
+  const watch = new HealthWatch()
+  watch.observe([reportLog(stuck)], 0)
+  const [check] = watch.observe([reportLog(stuck)], 60e6).checks
+  assert.match(check?.cause ?? '', /1 waiting and no progress for 60 s \(the disk is full\)/)
+  assert.match(check?.action ?? '', /free space/)
+})
+
 test('an upstream that is away is named within a minute, and the edge stays ready', () => {
   const watch = new HealthWatch()
   assert.equal(watch.observe([reportRoute(ROUTE)], 0).status, 'ready')
