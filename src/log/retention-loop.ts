@@ -99,14 +99,19 @@ export class RetentionLoop implements AppendGate {
     return this.#running
   }
 
-  /** Waits for the run under way and saves the books. Idempotent. */
+  /** Waits for the run under way and saves the books; a disk that refuses them is told. Idempotent. */
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
     this.#stopCron?.()
     this.#cancelSoon?.()
     await this.#running
-    this.#saveBooks()
+    try {
+      this.#saveBooks()
+    } catch (error) {
+      if (!(error instanceof EdgeError)) throw error
+      this.#reportFailure(error)
+    }
   }
 
   #runSoon(delayMs: number): void {

@@ -70,6 +70,15 @@ async function syncDirectory(path: string): Promise<void> {
   }
 }
 
+/** One that a read-only disk keeps names a process that is gone, and is taken away by the next. */
+function removeLock(path: string): void {
+  try {
+    fs.rmSync(path, { force: true })
+  } catch {
+    // Nobody waits for it.
+  }
+}
+
 function spaceOf(root: string): DiskSpace {
   const { bavail, blocks, bsize } = fs.statfsSync(root)
   return { freeBytes: bavail * bsize, totalBytes: blocks * bsize }
@@ -84,7 +93,7 @@ function takeLock(path: string): FileLock {
   for (let attempt = 0; attempt < 2; attempt++) {
     try {
       fs.writeFileSync(path, mine, { flag: 'wx' })
-      return { release: () => fs.rmSync(path, { force: true }) }
+      return { release: () => removeLock(path) }
     } catch (error) {
       if (codeOf(error) !== 'EEXIST') throw translated(path, error)
       const pid = lockHolder(path)
@@ -212,7 +221,8 @@ function checked<T>(path: string, call: () => T): T {
 function translated(path: string, error: unknown): EdgeError {
   const code = codeOf(error)
   const kind = FULL_CODES.has(code) ? 'EDGE_DISK_FULL' : 'EDGE_IO'
-  return new EdgeError(kind, `${code || 'I/O error'} on ${path}`, { details: { code, path }, cause: error })
+  const words = code === 'EROFS' ? 'EROFS (the file system is read-only)' : code || 'I/O error'
+  return new EdgeError(kind, `${words} on ${path}`, { details: { code, path }, cause: error })
 }
 
 const codeOf = (error: unknown): string =>

@@ -51,12 +51,14 @@ export class Connection {
     }
   }
 
-  /** Copies the write-ahead log back and closes. Idempotent. */
+  /** Copies the write-ahead log back and closes. Idempotent. @throws EDGE_DISK_FULL, EDGE_IO; it is closed all the same. */
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
     try {
       this.#database.pragma('wal_checkpoint(TRUNCATE)')
+    } catch (error) {
+      throw toStoreError(error)
     } finally {
       this.#database.close()
     }

@@ -2,6 +2,7 @@
  * Everything that is not a message, in one SQLite file: the log's `MetadataStore`, and beside it the tables that only the
  * log reads. Reads come from memory. docs/formats/metadata.md says what each table is worth after a crash.
  */
+import { EdgeError } from '../../errors.ts'
 import type { ConsumerKind, CursorRow, GroupRow, MetadataStore, Partition, TokenRow, UserRow } from '../api.ts'
 import { OFFSETS_ENDING, OFFSETS_FILE } from '../catalog/layout.ts'
 import type { HintStore, ProducerStore, ReportFinding } from '../ports.ts'
@@ -257,15 +258,26 @@ export class SqliteMetadata implements MetadataStore {
     return count
   }
 
-  /** Writes what is pending and closes the file. Idempotent. */
+  /** Writes what is pending and closes the file. A disk that refuses is told and does not keep it open. Idempotent. */
   close(): void {
     if (this.#connection.isClosed) return
     this.#progress.close()
+    this.#attemptAtEnd('consumer offsets and cursors of the last second are not written', () => this.#progress.flush())
+    this.#progress.closeTrail()
+    this.#attemptAtEnd('the write-ahead log is left for the next start', () => this.#connection.close())
+  }
+
+  #attemptAtEnd(consequence: string, task: () => void): void {
     try {
-      this.#progress.flush()
-    } finally {
-      this.#progress.closeTrail()
-      this.#connection.close()
+      task()
+    } catch (error) {
+      if (!(error instanceof EdgeError)) throw error
+      this.#report({
+        event: 'log.metadata.close_failed',
+        level: 'warn',
+        text: `${consequence}: ${error.message}`,
+        fields: { error_code: error.code },
+      })
     }
   }
 

@@ -66,7 +66,8 @@ const ACTIONS: Readonly<Record<CheckKind, Readonly<Record<'starting' | 'stalled'
   log: {
     starting: 'Wait: the data folder is being checked.',
     stalled: 'The disk does not finish writes: look at it with dmesg, and at free space.',
-    failed: 'The disk refuses writes: free space or replace it. Nothing that was acknowledged is lost.',
+    failed:
+      'The disk refuses writes, dmesg tells why: free space, mount it writable again, or replace it. Nothing that was acknowledged is lost.',
   },
   sync: {
     starting: 'Wait for the first connection.',

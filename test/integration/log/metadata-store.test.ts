@@ -7,7 +7,9 @@ import { afterEach, beforeEach, test } from 'node:test'
 import Database from 'better-sqlite3'
 import { EdgeError } from '../../../src/errors.ts'
 import type { UserRow } from '../../../src/log/api.ts'
-import { type MetadataOptions, openMetadata, type SqliteMetadata } from '../../../src/log/metadata/metadata-store.ts'
+import { Connection } from '../../../src/log/metadata/connection.ts'
+import { type MetadataOptions, openMetadata, SqliteMetadata } from '../../../src/log/metadata/metadata-store.ts'
+import { migrate } from '../../../src/log/metadata/migrations.ts'
 import type { Scheduler } from '../../../src/log/scheduler.ts'
 
 let folder: string
@@ -293,6 +295,33 @@ test('an expiry beyond what SQLite can hold is kept as the largest time', async 
   await store.putToken({ userId: 0, name: 'a', hash: 'h', expiresAtUs: 2n ** 64n - 1n, deviceJson: null })
   store = reopen(store)
   assert.equal(store.tokenByHash('h')?.expiresAtUs, 2n ** 63n - 1n)
+})
+
+test('a disk that refuses at the end is told, and the store is closed all the same', () => {
+  const database = new Database(path)
+  migrate(database)
+  const events: string[] = []
+  const connection = new Connection(database)
+  const store = new SqliteMetadata(connection, {
+    scheduler,
+    report: ({ event, text }) => events.push(`${event} ${text}`),
+  })
+  store.setOffset(1, 'consumer', 1, 3n)
+  const refuse = (): never => {
+    throw new Database.SqliteError('disk I/O error', 'SQLITE_IOERR_WRITE')
+  }
+  database.transaction = refuse
+  database.pragma = refuse
+  store.close()
+  store.close()
+  assert.equal(database.open, false)
+  assert.deepEqual(
+    events.map((text) => text.slice(0, 66)),
+    [
+      'log.metadata.close_failed consumer offsets and cursors of the last',
+      'log.metadata.close_failed the write-ahead log is left for the next',
+    ],
+  )
 })
 
 test('hints, producers and drop totals come back as they were saved', () => {

@@ -27,6 +27,7 @@ class World {
   sweepCount = 0
   cronTask: (() => void) | null = null
   refuse: EdgeError | null = null
+  refuseBooks: EdgeError | null = null
   duringDelete: (() => void) | null = null
   readonly partition: Partition
   readonly loop: RetentionLoop
@@ -108,6 +109,7 @@ class World {
       drops: {
         load: () => [...this.saved.values()],
         save: (totals, removedKeys) => {
+          if (this.refuseBooks !== null) throw this.refuseBooks
           for (const [name, { partitionKey }] of this.saved)
             if (removedKeys.includes(partitionKey)) this.saved.delete(name)
           for (const total of totals) this.saved.set(`${total.partitionKey}/${total.reason}`, total)
@@ -277,4 +279,15 @@ test('a disk that refuses is told once and tried again', async () => {
   await world.loop.run()
   assert.equal(world.segments.length, 0)
   assert.equal(world.loop.ledger.totalMessages(), 50)
+})
+
+test('a disk that refuses the books at the end is told, and the loop is closed all the same', async () => {
+  const world = new World(0)
+  world.loop.droppedNewest(5, 50n, 7, 70)
+  world.refuseBooks = new EdgeError('EDGE_IO', 'EROFS')
+  await world.loop.close()
+  assert.deepEqual(
+    world.findings.map(({ event }) => event),
+    ['log.retention.failed'],
+  )
 })
