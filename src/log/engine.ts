@@ -140,6 +140,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       fileSystem,
       segmentFiles: this.segmentFiles,
       descriptors: options.descriptors,
+      scheduler,
       exclusive: (task) => this.maintenance.exclusive(task),
       makeRoom: () => this.maintenance.giveUpDropReserve(),
       changed: () => this.#roomMade(),

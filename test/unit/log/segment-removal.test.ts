@@ -1,0 +1,51 @@
+/** Dropping thousands of segments at once: none is read any more at once, and others have their turn between the files. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { FileSystem } from '../../../src/log/io/file-system.ts'
+import type { SegmentFiles } from '../../../src/log/io/segment-files.ts'
+import type { LogPartition } from '../../../src/log/partition.ts'
+import type { DescriptorStore } from '../../../src/log/ports.ts'
+import { SegmentRemoval } from '../../../src/log/segment-removal.ts'
+
+const COUNT = 100
+
+test('files go a few at a time, the floor first', async () => {
+  const steps: string[] = []
+  const partition = {
+    key: 1,
+    logStartOffset: 0n,
+    isRemoved: false,
+    externals: new Map(),
+    areNamesDirty: false,
+    segments: Array.from({ length: COUNT }, (_, at) => ({ path: `${at}`, endOffset: BigInt(at + 1), isClosed: true })),
+    dropBelow(offset: bigint) {
+      steps.push(`start ${offset}`)
+    },
+  }
+  const removal = new SegmentRemoval({
+    fileSystem: { unlink: () => void steps.push('unlink') } as Partial<FileSystem> as FileSystem,
+    segmentFiles: { forget() {} } as Partial<SegmentFiles> as SegmentFiles,
+    descriptors: {
+      raiseFloor: async (_key: number, floor: bigint) => void steps.push(`floor ${floor}`),
+    } as Partial<DescriptorStore> as DescriptorStore,
+    scheduler: {
+      nextTurn(task) {
+        steps.push(`turn, ${partition.segments.length} left`)
+        task()
+      },
+      after: () => () => {},
+    },
+    exclusive: (task) => task(),
+    makeRoom: () => false,
+    changed: () => void steps.push('changed'),
+    isUnlinkedBeforeFloor: false,
+  })
+  assert.equal(await removal.deleteSegments(partition as unknown as LogPartition, COUNT, null), COUNT)
+  assert.deepEqual(steps.slice(0, 2), [`floor ${COUNT}`, `start ${COUNT}`])
+  assert.equal(steps.filter((step) => step === 'unlink').length, COUNT)
+  assert.deepEqual(
+    steps.filter((step) => step.startsWith('turn')),
+    Array(3).fill('turn, 0 left'),
+  )
+  assert.equal(steps.at(-1), 'changed')
+})
