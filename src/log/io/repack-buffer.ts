@@ -3,6 +3,7 @@
  * begin a full collection each time, since the collector counts it as memory grown; kept for ever it would be the largest
  * single piece of an idle edge. So it stays until no file has come for a while, and then goes at once.
  */
+import { discard } from '../../discard.ts'
 import { areaOf, type ByteArea } from '../core/byte-area.ts'
 import type { Scheduler } from '../scheduler.ts'
 
@@ -10,7 +11,7 @@ const KEPT_MS = 10_000
 
 export class RepackBuffer {
   readonly #scheduler: Scheduler
-  #bytes: Uint8Array<ArrayBuffer> | undefined
+  #bytes: Uint8Array | undefined
   #cancelRelease: (() => void) | undefined
 
   constructor(scheduler: Scheduler) {
@@ -31,7 +32,7 @@ export class RepackBuffer {
   /** Gives the memory back without waiting for the collector. */
   release(): void {
     this.#cancelRelease?.()
-    this.#bytes?.buffer.transfer(0)
+    if (this.#bytes !== undefined) discard(this.#bytes)
     this.#bytes = undefined
   }
 }

@@ -8,7 +8,7 @@
 import type { Clock } from '../../clock.ts'
 import { type EdgeError, toEdgeError } from '../../errors.ts'
 import { BATCH_KIND, stripBatchHeader } from '../core/batch-header.ts'
-import { type ByteArea, createArea } from '../core/byte-area.ts'
+import { areaOf, type ByteArea, createArea } from '../core/byte-area.ts'
 import type { Checksum } from '../core/checksum.ts'
 import { decodeGroupHeader } from '../core/journal-format.ts'
 import { type BlockFields, BlockPlan, type RepackBatch, type RollLimits } from '../core/repack-plan.ts'
@@ -169,9 +169,13 @@ export class Repacker {
         this.#adopt(job, batch.header.baseOffset)
         continue
       }
-      if (plan.isEmpty) to = batch.size <= BLOCK_RAW_SIZE ? this.#block : createArea(batch.size)
-      // As it lies in a block: without its checksums.
-      to.bytes.set(area.bytes.subarray(batch.position, batch.position + batch.size), plan.rawSize)
+      const batchView = area.bytes.subarray(batch.position, batch.position + batch.size)
+      // One that is a block by itself stays where it is.
+      const isAlone = batch.size > BLOCK_RAW_SIZE
+      if (isAlone) to = areaOf(batchView)
+      else if (plan.isEmpty) to = this.#block
+      if (!isAlone) to.bytes.set(batchView, plan.rawSize)
+      // In a block batches have no checksums.
       stripBatchHeader(to, plan.rawSize)
       plan.add(batch)
     }

@@ -3,9 +3,10 @@
  *
  * A body is decoded only after its CRC; a block that is damaged costs its own offsets and nothing else.
  */
+import { discard } from '../../discard.ts'
 import { EdgeError } from '../../errors.ts'
 import { sharedKernel } from '../../sdk/wire/kernel/shared-kernel.ts'
-import { alignUp, areaOf, type ByteArea, createArea, discard } from '../core/byte-area.ts'
+import { alignUp, areaOf, type ByteArea, createArea } from '../core/byte-area.ts'
 import type { Checksum } from '../core/checksum.ts'
 import {
   BLOCK_ALIGNMENT,

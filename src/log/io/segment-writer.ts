@@ -5,6 +5,7 @@
  * - A run begins on a page of its own in each file: the page before holds blocks whose journal file is gone already.
  * - A file on which something failed takes no more blocks. What it may have lost is still in the journal.
  */
+import { discard } from '../../discard.ts'
 import { alignUp, areaOf, createArea } from '../core/byte-area.ts'
 import type { Checksum } from '../core/checksum.ts'
 import { PAGE_SIZE } from '../core/journal-format.ts'
@@ -98,6 +99,7 @@ export class SegmentWriter {
     const header: BlockHeader = { ...fields, storedSize: stored.length, bodyCrc }
     encodeBlockHeader(area, 0, header, draft.segment.seed)
     this.#write(draft, area.bytes, position)
+    discard(area.bytes)
     draft.entries.push(entryOf(header))
     draft.endOffset = block.endOffset
     draft.lastAppendUs = block.lastTimeUs

@@ -5,6 +5,7 @@
  * what was announced: at most twice the bytes received. A frame that lies whole within one chunk is not copied; the bytes
  * of all others are copied once, plus once for each doubling.
  */
+import { discard } from '../../discard.ts'
 
 /** How one dialect tells a frame's size. */
 export interface FrameShape {
@@ -108,6 +109,7 @@ export class FrameAssembler {
         Math.max(FIRST_HELD_BYTES, length + count, Math.min(length * 2, this.#held.length * 2)),
       )
       larger.set(this.#held.subarray(this.#heldStart, this.#heldEnd))
+      discard(this.#held)
       this.#held = larger
     }
     this.#heldStart = 0
@@ -117,6 +119,8 @@ export class FrameAssembler {
   #releaseHeld(): void {
     this.#heldStart = 0
     this.#heldEnd = 0
-    if (this.#held.length > KEPT_BYTES) this.#held = NO_BYTES
+    if (this.#held.length <= KEPT_BYTES) return
+    discard(this.#held)
+    this.#held = NO_BYTES
   }
 }

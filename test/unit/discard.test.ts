@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { discard } from '../../../../src/log/core/byte-area.ts'
+import { discard } from '../../src/discard.ts'
 
 test('a large buffer is given back at once, and one that shares its memory with others stays', () => {
   const large = new Uint8Array(64 * 1024)
