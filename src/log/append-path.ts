@@ -44,9 +44,11 @@ export class AppendPath {
     this.#isClosed = true
   }
 
+  /** For what is above the limit there is never room: it waits as the largest does, and is then refused by name. */
   hasRoom(sizeBytes: number): boolean {
     const { journal, large } = this.#options
-    if (this.isLarge(sizeBytes)) return journal.hasRoom(MAX_TAG_SIZE) && large.hasRoom(sizeBytes)
+    if (this.isLarge(sizeBytes))
+      return journal.hasRoom(MAX_TAG_SIZE) && large.hasRoom(Math.min(sizeBytes, MAX_BATCH_SIZE))
     return journal.hasRoom(sizeBytes + MAX_TAG_SIZE)
   }
 
