@@ -104,6 +104,19 @@ test('a segment without its header is named, and the others are read', async (co
   assert.ok(inspection.findings.some(({ text }) => /^offsets \d+ to \d+ are missing$/.test(text)))
 })
 
+test('the oldest segment is missed, though nothing lies before it', async (context) => {
+  const path = await closedStore(context)
+  fs.rmSync(join(path, segmentsOf(path)[0] ?? assert.fail('no segment')))
+  using inspection = openInspection({ path })
+  const numbers = await readAll(inspection)
+  const [first = 0] = numbers
+  assert.ok(first > 0)
+  assert.deepEqual(
+    inspection.findings.map(({ text }) => text),
+    [`offsets 0 to ${first - 1} are missing`],
+  )
+})
+
 test('without any descriptor and without SQLite the messages come under made-up names', async (context) => {
   const path = await closedStore(context)
   for (const name of fs.globSync('{streams/**/*.json,metadata.sqlite*}', { cwd: path })) fs.rmSync(join(path, name))
