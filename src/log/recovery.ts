@@ -301,14 +301,13 @@ function jump(options: RecoveryOptions, parts: PartitionParts, last: { end: bigi
   const lost = state.lastSequence < damage.lastSequence ? BigInt(Math.ceil(damage.lostBytes / 2)) : 0n
   const isUncertain = lost > 0n || segments.isEndUncertain
   const mayBeLost = watermark.isBuffered && !isClean && last.boot !== boot && !options.rules.isJumpSkipped
-  let next = last.end
-  if (mayBeLost || isUncertain) next = last.end + JUMP + lost
   const hinted = options.hints.hint(partition.key)?.nextOffset ?? 0n
   // Only what was synced is ever hinted at: the file that held it is lost as a whole, and nothing else tells of it.
   if (hinted > later(last.end, state.damagedEnd))
     partition.damaged(last.end, hinted, 'what the journal held is missing')
-  next = later(next, hinted)
-  next = later(next, state.damagedEnd)
+  // What was seen without a sync follows what was synced, also where that is missing now.
+  const known = later(later(last.end, hinted), state.damagedEnd)
+  const next = mayBeLost || isUncertain ? known + JUMP + lost : known
   if (next === last.end) return
   if (options.rules.isJumpShownUnsynced) watermark.nextOffset = next
   else watermark.jumpTo(next)

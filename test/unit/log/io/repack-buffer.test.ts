@@ -2,6 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { RepackBuffer } from '../../../../src/log/io/repack-buffer.ts'
 
+/** Large enough to be given back. */
+const SIZE = 64 * 1024
+
 function manualScheduler() {
   const timers = new Set<() => void>()
   return {
@@ -22,24 +25,24 @@ function manualScheduler() {
 test('file after file takes the same buffer', () => {
   const scheduler = manualScheduler()
   const buffer = new RepackBuffer(scheduler)
-  const first = buffer.take(100)
+  const first = buffer.take(SIZE)
   buffer.done()
-  const second = buffer.take(80)
+  const second = buffer.take(SIZE - 20)
   assert.equal(second.bytes.buffer, first.bytes.buffer)
-  assert.equal(second.bytes.length, 80)
+  assert.equal(second.bytes.length, SIZE - 20)
   assert.equal(scheduler.count, 0)
   buffer.done()
-  assert.equal(buffer.take(200).bytes.length, 200)
+  assert.equal(buffer.take(2 * SIZE).bytes.length, 2 * SIZE)
 })
 
 test('when no file has come for a while the memory is given back at once', () => {
   const scheduler = manualScheduler()
   const buffer = new RepackBuffer(scheduler)
-  const { bytes } = buffer.take(100)
+  const { bytes } = buffer.take(SIZE)
   buffer.done()
   scheduler.fire()
   assert.equal(bytes.length, 0)
-  assert.equal(buffer.take(100).bytes.length, 100)
+  assert.equal(buffer.take(SIZE).bytes.length, SIZE)
   buffer.release()
   assert.equal(scheduler.count, 0)
 })
