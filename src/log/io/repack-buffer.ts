@@ -7,7 +7,8 @@ import { discard } from '../../discard.ts'
 import { areaOf, type ByteArea } from '../core/byte-area.ts'
 import type { Scheduler } from '../scheduler.ts'
 
-const KEPT_MS = 10_000
+/** Files that come faster than that share it; at a slower pace a collection for each costs nothing. */
+const KEPT_MS = 200
 
 export class RepackBuffer {
   readonly #scheduler: Scheduler
