@@ -1,7 +1,8 @@
 /**
  * Which member of a consumer group reads which partition. Pure: time comes in, nothing goes out but the answers.
  *
- * Decides: the split on join (the surplus moves), on leave, disconnect and change of the partition count (round robin).
+ * Decides: the split on join (the surplus moves), on leave, disconnect and change of the partition count (round robin, around
+ * what is still handled).
  * Relies on: the caller tells what was polled and what was committed. Never: waits, or remembers members over a restart.
  *
  * A join moves the whole surplus to the idle members, so that member counts never differ by more than one partition. A
@@ -173,27 +174,61 @@ export class ConsumerGroup {
   }
 
   /**
-   * Partition i to member i mod n. What a member still handles is only promised, as on a join; who left will not commit any
+   * Deals everything out anew. What a member still handles stays with it or is only promised, as on a join; but nobody goes
+   * away with nothing because of it: Iggy's clients expect a share as soon as a member has left. Who left will not commit any
    * more, so nothing is waited for there.
    */
   private assignAll(nowUs: number): void {
+    const heirs = this.dealOut()
     for (const member of this.members) {
       member.owned = []
       member.promised = []
     }
+    const waiting: [partitionId: number, heir: Member][] = []
     for (const [partitionId, slot] of this.slots.entries()) {
-      const next = this.members[partitionId % Math.max(1, this.members.length)] ?? null
-      const { owner } = slot
-      if (next !== null && owner !== null && owner !== next && slot.inFlight !== null && this.members.includes(owner)) {
-        owner.owned.push(partitionId)
-        this.promise(partitionId, next, nowUs)
+      const next = heirs[partitionId] ?? null
+      if (next !== null && slot.owner !== next && this.handledBy(slot) !== null) {
+        slot.owner?.owned.push(partitionId)
+        waiting.push([partitionId, next])
         continue
       }
-      if (owner !== next) slot.inFlight = null
+      if (slot.owner !== next) slot.inFlight = null
       slot.owner = next
       slot.heir = null
       next?.owned.push(partitionId)
     }
+    for (const [partitionId, heir] of waiting) {
+      const slot = this.slots[partitionId]
+      assert(slot !== undefined, 'a partition that waits exists')
+      if (heir.owned.length === 0 && (slot.owner?.owned.length ?? 0) > 1) slot.inFlight = null
+      this.promise(partitionId, heir, nowUs)
+    }
+  }
+
+  /**
+   * Partition i to member i mod n. Where somebody else still handles partition i, it is swapped for one that would go to that
+   * member and has to move anyway or may: shares stay as even, and fewer members wait.
+   */
+  private dealOut(): (Member | null)[] {
+    const memberCount = Math.max(1, this.members.length)
+    const heirs = this.slots.map((_, partitionId) => this.members[partitionId % memberCount] ?? null)
+    for (const [partitionId, slot] of this.slots.entries()) {
+      const holder = this.handledBy(slot)
+      const heir = heirs[partitionId] ?? null
+      if (holder === null || holder === heir) continue
+      const swapped = this.slots.findIndex(
+        (other, otherId) => heirs[otherId] === holder && this.handledBy(other) !== holder,
+      )
+      if (swapped < 0) continue
+      heirs[partitionId] = holder
+      heirs[swapped] = heir
+    }
+    return heirs
+  }
+
+  /** The member that was given messages and has not committed them. */
+  private handledBy({ owner, inFlight }: Slot): Member | null {
+    return owner !== null && inFlight !== null && this.members.includes(owner) ? owner : null
   }
 
   /** Takes what is over the fair share from the end of each list and deals it out to the members that have nothing. */

@@ -144,20 +144,68 @@ describe('a partition with messages in flight', () => {
     assert.equal(group.canPoll(2, 3), true)
   })
 
-  test('is not read by two when another member leaves: it moves when its owner is done', () => {
+  test('stays with its owner when another member leaves: something else goes to the others instead', () => {
     const group = groupOf(4, 1, 2, 3)
     assert.deepEqual(lists(group), [[0, 1], [3], [2]])
     group.polled(3, 9n)
     group.leave(1, NOW_US)
     // Even numbers would go to the first of the two, odd ones to the second.
-    assert.deepEqual(lists(group), [[0, 2, 3], [1]])
-    assert.deepEqual(group.pollable(2), [0, 2])
-    assert.equal(group.canPoll(3, 3), false)
-    group.committed(3, 9n)
+    assert.deepEqual(lists(group), [
+      [2, 3],
+      [0, 1],
+    ])
+    assert.deepEqual(group.pollable(2), [2, 3])
+  })
+
+  test('is not read by two when another member leaves: it moves when its owner is done', () => {
+    const group = groupOf(4, 1)
+    for (const partitionId of [0, 1, 2]) group.polled(partitionId, 9n)
+    group.join(2, NOW_US)
+    group.join(3, NOW_US)
+    group.leave(3, NOW_US)
+    assert.deepEqual(lists(group), [[0, 1, 2], [3]])
+    assert.deepEqual(group.pollable(1), [0, 2])
+    assert.equal(group.canPoll(2, 1), false)
+    group.committed(1, 9n)
     assert.deepEqual(lists(group), [
       [0, 2],
-      [1, 3],
+      [3, 1],
     ])
+  })
+
+  test('does not keep a member empty-handed after a leave', () => {
+    const group = groupOf(3, 1)
+    for (const partitionId of [0, 1, 2]) group.polled(partitionId, 0n)
+    group.join(2, NOW_US)
+    group.join(3, NOW_US)
+    assert.deepEqual(lists(group), [[0, 1, 2], [], []], 'joins wait for the commits')
+    group.leave(3, NOW_US)
+    assert.deepEqual(lists(group), [[0, 2], [1]])
+    assert.equal(group.canPoll(2, 1), true)
+  })
+
+  test('is not taken from who has nothing else', () => {
+    const group = groupOf(1, 1, 2, 3)
+    group.leave(1, NOW_US)
+    assert.deepEqual(lists(group), [[0], []])
+    group.join(4, NOW_US)
+    group.polled(0, 9n)
+    group.leave(3, NOW_US)
+    assert.deepEqual(lists(group), [[0], []])
+    assert.equal(group.canPoll(2, 0), true)
+  })
+
+  test('counts into the share of its owner when partitions are added', () => {
+    const group = groupOf(3, 1)
+    for (const partitionId of [0, 1, 2]) group.polled(partitionId, 0n)
+    group.join(2, NOW_US)
+    assert.deepEqual(lists(group), [[0, 1, 2], []])
+    group.repartition(6, NOW_US)
+    assert.deepEqual(lists(group), [
+      [0, 1, 2],
+      [3, 4, 5],
+    ])
+    assert.deepEqual(group.pollable(1), [0, 1, 2])
   })
 })
 
