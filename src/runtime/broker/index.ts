@@ -50,7 +50,7 @@ export interface BrokerOptions {
 export interface RunningBroker extends Broker, AsyncDisposable {
   /** Password made for the root user at this first start: show it once. */
   readonly generatedRootPassword: string | null
-  /** Checks heartbeats, promised partitions and tokens now; a timer does so every second. */
+  /** Checks heartbeats, promised partitions and tokens now; timers do so every second or two. */
   maintain(): Promise<void>
   /** Ends timers. The log is the caller's. Idempotent. */
   close(): Promise<void>

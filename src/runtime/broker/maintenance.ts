@@ -5,6 +5,11 @@ import type { Sessions } from './sessions.ts'
 import { removeExpiredTokens } from './tokens.ts'
 
 const TICK_MS = 1000
+/**
+ * Silence is looked at once an interval, as in Iggy, but not less often than this. With intervals of a second or two it keeps a
+ * client from being given up for one heartbeat that came late: what it may miss beside is a fraction of a second there.
+ */
+const HEARTBEAT_CHECK_MAX_MS = 2000
 /** A client may miss this share of an interval before it counts as dead, as in Iggy. */
 const HEARTBEAT_TOLERANCE = 1.2
 
@@ -21,9 +26,17 @@ export function startMaintenance(context: BrokerContext, sessions: Sessions): Ma
   let isCleaning = false
 
   function run(): Promise<void> {
+    checkHeartbeats()
+    return tick()
+  }
+
+  function checkHeartbeats(): void {
+    if (heartbeat.enabled) sessions.evictStale(heartbeat.interval * 1000 * HEARTBEAT_TOLERANCE)
+  }
+
+  function tick(): Promise<void> {
     const nowUs = clock.monotonicUs()
     liveGroups.expirePromises(nowUs)
-    if (heartbeat.enabled) sessions.evictStale(heartbeat.interval * 1000 * HEARTBEAT_TOLERANCE)
     if (!isCleaning && nowUs - lastCleanUs >= personalAccessToken.cleaner_interval * 1000) {
       lastCleanUs = nowUs
       isCleaning = true
@@ -45,12 +58,14 @@ export function startMaintenance(context: BrokerContext, sessions: Sessions): Ma
     }
   }
 
-  const timer = setInterval(() => void run(), TICK_MS)
-  timer.unref()
+  const timers = [
+    setInterval(() => void tick(), TICK_MS).unref(),
+    setInterval(checkHeartbeats, Math.min(heartbeat.interval, HEARTBEAT_CHECK_MAX_MS)).unref(),
+  ]
   return {
     run,
     async close() {
-      clearInterval(timer)
+      for (const timer of timers) clearInterval(timer)
       await cleaning
     },
   }
