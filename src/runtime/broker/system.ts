@@ -88,7 +88,8 @@ export function createSystem(context: BrokerContext): System {
         consumerGroupsCount += log.metadata.groupsOf(stream.id, topic.id).length
         for (const partition of topic.partitions) {
           partitionsCount++
-          segmentsCount += partition.segmentCount
+          // As Iggy counts: what a partition is written to is its first segment, whether a file is there yet or not.
+          segmentsCount += Math.max(1, partition.segmentCount)
           messagesCount += partition.messageCount
           messagesSizeBytes += partition.sizeBytes
         }

@@ -56,7 +56,7 @@ function viewPartition(partition: Partition): JsonObject {
   return {
     id: partition.partitionId,
     created_at: exact(partition.createdAtUs),
-    segments_count: partition.segmentCount,
+    segments_count: Math.max(1, partition.segmentCount),
     current_offset: exact(newestOffset(partition)),
     size: formatByteSize(partition.sizeBytes),
     messages_count: partition.messageCount,

@@ -436,5 +436,6 @@ test('statistics count what there is', async () => {
     [stats.streamsCount, stats.topicsCount, stats.partitionsCount, stats.messagesCount, stats.serverSemver],
     [1, 1, 4, 2, 9000],
   )
+  assert.equal(stats.segmentsCount, 4, 'each partition has one, however little is in it')
   assert.ok(stats.memoryUsage > 0 && stats.threadsCount > 0 && stats.hostname !== '')
 })
