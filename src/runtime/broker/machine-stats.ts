@@ -23,6 +23,12 @@ export interface MachineStats {
   readonly threadsCount: number
 }
 
+/** Memory this process may use: a container's limit where there is one. */
+export function usableMemoryBytes(): number {
+  const limit = process.constrainedMemory()
+  return limit > 0 ? Math.min(limit, totalmem()) : totalmem()
+}
+
 /** Remembers the last reading: usage is what happened since then. */
 export function createMachineStats(clock: Clock): { read(): MachineStats } {
   const startTimeUs = clock.wallUs() - BigInt(Math.round(process.uptime() * 1_000_000))

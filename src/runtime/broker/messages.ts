@@ -3,11 +3,12 @@ import { EdgeError } from '../../errors.ts'
 import type { Partition, ReadResult, Topic } from '../../log/index.ts'
 import type { Partitioning } from '../../sdk/wire/primitives.ts'
 import { partitionOfKey } from '../../sdk/wire/xxh32.ts'
-import type { Broker, Caller, PollRequest, PollResult, SendResult } from './api.ts'
+import type { Broker, Caller, Dialect, PollRequest, PollResult, SendResult } from './api.ts'
 import { consumerIdOf, getGroupRow, memberOf } from './consumers.ts'
 import { type BrokerContext, getTopic, partitionMissing } from './context.ts'
 import type { LiveGroup } from './live-groups.ts'
-import { currentOffset, lastOffsetOf, type StartingPoint, startOffset } from './polling.ts'
+import { usableMemoryBytes } from './machine-stats.ts'
+import { answerLimit, currentOffset, lastOffsetOf, type StartingPoint, startOffset } from './polling.ts'
 import { hasPersistedOffsets } from './topic-options.ts'
 
 type Messages = Pick<Broker, 'send' | 'poll' | 'flush' | 'partition'>
@@ -24,6 +25,7 @@ export function createMessages(context: BrokerContext): Messages {
   const { log, settings, dedup } = context
   /** Next partition of balanced sends, by the key of the topic's first partition. */
   const turns = new Map<number, number>()
+  const memoryBytes = usableMemoryBytes()
   return {
     send(caller, streamId, topicId, partitioning, batch, receipt, tag): SendResult {
       const topic = getTopic(context, caller, streamId, topicId, 'send')
@@ -44,9 +46,10 @@ export function createMessages(context: BrokerContext): Messages {
       const { partition } = target
       if (request.count === 0 || partition.visibleEnd === partition.logStartOffset) return nothingFor(partition)
       const point = startingPoint(target, request)
+      const { dialect } = caller
       return point instanceof Promise
-        ? point.then((offset) => lasting(pollFrom(target, request, { kind: 'offset', offset })))
-        : pollFrom(target, request, point)
+        ? point.then((offset) => lasting(pollFrom(target, request, { kind: 'offset', offset }, dialect)))
+        : pollFrom(target, request, point, dialect)
     },
 
     async flush(caller, streamId, topicId, partitionId) {
@@ -120,12 +123,18 @@ export function createMessages(context: BrokerContext): Messages {
     }
   }
 
-  function pollFrom(target: PollTarget, request: PollRequest, point: StartingPoint): PollResult | Promise<PollResult> {
+  function pollFrom(
+    target: PollTarget,
+    request: PollRequest,
+    point: StartingPoint,
+    dialect: Dialect,
+  ): PollResult | Promise<PollResult> {
     const { partition } = target
     const maxCount = Math.min(request.count, settings.broker.max_poll_count)
     const fromOffset = startOffset(point, partition, maxCount)
     if (fromOffset >= partition.visibleEnd) return nothingFor(partition)
-    const read = partition.read({ fromOffset, maxCount, maxBytes: settings.broker.max_poll_size })
+    const maxBytes = answerLimit(dialect, settings.broker.max_poll_size, memoryBytes)
+    const read = partition.read({ fromOffset, maxCount, maxBytes })
     // What a read promised stays as it is.
     return read instanceof Promise
       ? read.then((result) => finish(target, request, result))

@@ -1,5 +1,29 @@
 /** Where a poll starts and what it says of the partition. Pure. */
 import type { StoredBatch } from '../../sdk/wire/batch.ts'
+import { MIB } from '../../setting.ts'
+import type { Dialect } from './api.ts'
+
+/** Of the memory, what one answer may take where nobody says: it is held twice while it is put together. */
+const MEMORY_SHARE = 64
+const MIN_AUTO_BYTES = 8 * MIB
+/** Iggy's server knows no limit, and its clients ask for a hundred megabytes at once. */
+const MAX_BYTES = 128 * MIB
+/**
+ * What a carrier takes of it. A VSR frame ends at 64 MiB, and small messages grow by their heads in it; over HTTP and for
+ * devices messages become text, which lives on the heap of the engine.
+ */
+const MAX_BYTES_OF: Readonly<Record<Dialect, number>> = {
+  classic: MAX_BYTES,
+  vsr: 56 * MIB,
+  http: 8 * MIB,
+  edge: 8 * MIB,
+}
+
+/** @returns the bytes of messages that one poll answers at most. */
+export function answerLimit(dialect: Dialect, setting: number | 'auto', memoryBytes: number): number {
+  const wanted = setting === 'auto' ? Math.max(MIN_AUTO_BYTES, Math.floor(memoryBytes / MEMORY_SHARE)) : setting
+  return Math.min(wanted, MAX_BYTES_OF[dialect])
+}
 
 /** The ends of a partition that a poll sees. */
 export interface VisibleRange {

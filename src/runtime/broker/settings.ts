@@ -1,22 +1,24 @@
 /** Settings of the broker: sections `[broker]`, `[heartbeat]`, `[personal_access_token]`, `[consumer_group]`, `[message_deduplication]`. */
 import {
+  autoSize,
   boolean,
   DAY_MS,
   duration,
   HOUR_MS,
   integer,
+  KIB,
   MIB,
   MINUTE_MS,
   SECOND_MS,
-  size,
   type ValuesOf,
 } from '../../setting.ts'
 
 export const BROKER_SETTINGS = {
   max_users: integer({ default: 1024, min: 1, max: 1_000_000 }, 'Users there may be, root included.'),
-  max_poll_size: size(
-    { default: 8 * MIB, min: 64 * 1024, max: 60 * MIB },
-    'A poll answers about this many bytes of messages at most, and always at least one message.',
+  max_poll_size: autoSize(
+    { min: 64 * KIB, max: 128 * MIB },
+    'A poll answers about this many bytes of messages at most, and always at least one message; "auto" takes a 64th of the ' +
+      'memory, 8 to 128 MiB. More than 56 MiB fit into no answer of protocol 0.11, and over HTTP 8 MiB are the most.',
   ),
   max_poll_count: integer({ default: 100_000, min: 1, max: 10_000_000 }, 'Messages one poll answers at most.'),
 } as const

@@ -92,7 +92,7 @@ export function boundsOf(setting: Setting): string {
     case 'text':
       return setting.isSecret ? 'a secret.' : 'text.'
     case 'auto-size':
-      return `"auto", "off" or a size${rangeOf(setting)}.`
+      return `"auto"${setting.min > 0 ? '' : ', "off"'} or a size${rangeOf(setting)}.`
     case 'integer':
       return `a whole number${rangeOf(setting)}.`
     case 'size':

@@ -42,7 +42,7 @@ export function parseSetting(setting: Setting, found: unknown): Parsed {
       return bounded(
         setting,
         found === 'off' ? 0 : parseAmount(found, SIZE_UNITS),
-        '"auto", "off" or a size such as "8 MiB"',
+        `"auto"${setting.min > 0 ? '' : ', "off"'} or a size such as "8 MiB"`,
       )
     case 'duration':
       return bounded(setting, parseAmount(found, DURATION_UNITS), 'a duration such as "200 ms" or "30 s"')

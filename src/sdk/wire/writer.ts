@@ -8,8 +8,8 @@ import { assert } from '../../assert.ts'
 import { EdgeError } from '../../errors.ts'
 
 const FIRST_BYTES = 256
-/** A frame of 64 MiB and its head, with room to spare: nothing larger can be sent in either dialect. */
-export const MAX_WRITER_BYTES = 72 * 1024 * 1024
+/** The largest answer: 128 MiB of messages, with room for the heads of many small ones. Requests end at 64 MiB. */
+export const MAX_WRITER_BYTES = 144 * 1024 * 1024
 const MAX_NAME_BYTES = 255
 const MASK_64 = 0xffff_ffff_ffff_ffffn
 
