@@ -11,7 +11,8 @@ export const systemScheduler: Scheduler = {
     setImmediate(task)
   },
   after(milliseconds, task) {
-    const timer = setTimeout(task, milliseconds)
+    // What was due a moment ago runs next; Node would warn of a negative time on stderr.
+    const timer = setTimeout(task, Math.max(0, milliseconds))
     return () => clearTimeout(timer)
   },
 }
