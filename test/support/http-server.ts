@@ -11,7 +11,13 @@ import {
   PERSONAL_ACCESS_TOKEN_SETTINGS,
   type RunningBroker,
 } from '../../src/runtime/broker/index.ts'
-import { HTTP_SECTIONS, type HttpServer, type HttpSettings, startHttp } from '../../src/runtime/http/index.ts'
+import {
+  HTTP_LISTS,
+  HTTP_SECTIONS,
+  type HttpServer,
+  type HttpSettings,
+  startHttp,
+} from '../../src/runtime/http/index.ts'
 import type { Health, SyncLags, SyncRouteStatus } from '../../src/runtime/observe/index.ts'
 import { defaultsOf } from '../../src/setting.ts'
 import { MemoryLog } from './memory-log.ts'
@@ -140,5 +146,6 @@ function settingsOf({ settings = {} }: TestHttpOptions): HttpSettings {
     const address = section === 'http' ? { address: '127.0.0.1:0' } : {}
     return [section, { ...defaultsOf(table), ...address, ...given[section] }]
   })
-  return Object.fromEntries(sections) as HttpSettings
+  const lists = Object.keys(HTTP_LISTS).map((list) => [list, given[list] ?? []])
+  return Object.fromEntries([...sections, ...lists]) as HttpSettings
 }

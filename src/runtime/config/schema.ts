@@ -13,7 +13,7 @@ import {
   MESSAGE_DEDUPLICATION_SETTINGS,
   PERSONAL_ACCESS_TOKEN_SETTINGS,
 } from '../broker/settings.ts'
-import { HTTP_SECTIONS } from '../http/settings.ts'
+import { HTTP_LISTS, HTTP_SECTIONS } from '../http/settings.ts'
 import { TCP_SETTINGS, WEBSOCKET_SETTINGS } from '../server/defaults.ts'
 
 const SYSTEM_SETTINGS = {
@@ -61,6 +61,7 @@ export const SECTIONS = {
 export const LISTS = {
   'sync.upstreams': SYNC_UPSTREAM_SETTINGS,
   'sync.routes': SYNC_ROUTE_SETTINGS,
+  ...HTTP_LISTS,
 } as const satisfies Record<string, SettingsTable>
 
 export type Config = { readonly [S in keyof typeof SECTIONS]: ValuesOf<(typeof SECTIONS)[S]> } & {

@@ -29,7 +29,7 @@ export type Verdict =
   | { readonly type: 'invalid' }
 
 /** A token of ours has about 330 characters; longer text is not looked at. */
-const MAX_TOKEN_LENGTH = 4096
+export const MAX_TOKEN_LENGTH = 4096
 const INVALID: Verdict = { type: 'invalid' }
 const HEADER = encode({ typ: 'JWT', alg: 'HS256' })
 
@@ -56,8 +56,9 @@ export function verifyAccessToken(token: string, rules: TokenRules, secret: stri
   const expected = signatureOf(`${header}.${payload}`, secret)
   // Text with characters outside the alphabet decodes to the same bytes: the text itself must be the canonical one.
   const isGenuine = given.length === expected.length && timingSafeEqual(given, expected)
-  if (!isGenuine || given.toString('base64url') !== signature || decode(header)?.alg !== 'HS256') return INVALID
-  return judge(decode(payload) ?? {}, rules, nowSeconds)
+  if (!isGenuine || given.toString('base64url') !== signature || decodeTokenPart(header)?.alg !== 'HS256')
+    return INVALID
+  return judge(decodeTokenPart(payload) ?? {}, rules, nowSeconds)
 }
 
 function judge(claims: Readonly<Record<string, unknown>>, rules: TokenRules, nowSeconds: number): Verdict {
@@ -77,7 +78,8 @@ function encode(value: Readonly<Record<string, unknown>>): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url')
 }
 
-function decode(part: string): Readonly<Record<string, unknown>> | undefined {
+/** One part of a token as it stands there: nothing of it is to be believed yet. */
+export function decodeTokenPart(part: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const value = parseJson(Buffer.from(part, 'base64url').toString('utf8'))
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined

@@ -1,7 +1,7 @@
 /**
  * Who asks: the `Authorization` header becomes a caller of the broker.
  *
- *   Bearer <JWT>                    an access token of ours, from a login
+ *   Bearer <JWT>                    an access token of ours, from a login, or one of an issuer that the configuration trusts
  *   Bearer <personal access token>  as Iggy's newest server takes it; a JWT has dots, a personal access token never
  *   Basic <base64 of user:password> our own extension, for the calls that guides show
  *
@@ -11,10 +11,12 @@
 import { createHmac, randomBytes, randomUUID } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
 import { EdgeError } from '../../errors.ts'
+import type { Logger } from '../../logger.ts'
 import type { Broker } from '../broker/api.ts'
 import { type AccessClaims, signAccessToken, type TokenRules, verifyAccessToken } from './access-token.ts'
 import { Revocations } from './revocations.ts'
 import type { HttpSettings } from './settings.ts'
+import { TrustedIssuers } from './trusted-issuers.ts'
 
 /** Small texts that survive a restart; the log's metadata store is one. */
 export interface SecretStore {
@@ -38,6 +40,14 @@ const MAX_REMEMBERED_LOGINS = 64
 
 type Checks = Pick<Broker, 'authenticate' | 'authenticateToken'>
 
+export interface AuthenticationParts {
+  readonly broker: Checks
+  readonly store: SecretStore
+  readonly clock: Clock
+  readonly settings: HttpSettings
+  readonly logger: Logger
+}
+
 export class Authentication {
   private readonly broker: Checks
   private readonly store: SecretStore
@@ -46,10 +56,12 @@ export class Authentication {
   private readonly secret: string
   private readonly rules: TokenRules
   private readonly revocations: Revocations
+  private readonly issuers: TrustedIssuers
   /** Keyed digest of the header -> user id and when it was checked. */
   private readonly rememberedLogins = new Map<string, { readonly userId: number; readonly untilUs: number }>()
 
-  private constructor(broker: Checks, store: SecretStore, clock: Clock, settings: HttpSettings, secret: string) {
+  private constructor(parts: AuthenticationParts, secret: string) {
+    const { broker, store, clock, settings, logger } = parts
     this.broker = broker
     this.store = store
     this.clock = clock
@@ -57,17 +69,23 @@ export class Authentication {
     this.secret = secret
     const { issuer, audience, clock_skew } = settings['http.jwt']
     this.rules = { issuer, audience, clockSkew: clock_skew / 1000 }
+    this.issuers = new TrustedIssuers(settings['http.jwt.trusted_issuers'], {
+      clock,
+      clockSkew: this.rules.clockSkew,
+      logger,
+    })
     this.revocations = Revocations.parse(store.setting(REVOKED_NAME), this.nowSeconds())
   }
 
   /** Takes the signing secret from the settings or the store; makes and keeps one when there is none. */
-  static async open(broker: Checks, store: SecretStore, clock: Clock, settings: HttpSettings): Promise<Authentication> {
+  static async open(parts: AuthenticationParts): Promise<Authentication> {
+    const { settings, store } = parts
     let secret = settings['http.jwt'].secret === '' ? store.setting(SECRET_NAME) : settings['http.jwt'].secret
     if (secret === undefined) {
       secret = randomBytes(SECRET_BYTES).toString('base64url')
       await store.setSetting(SECRET_NAME, secret)
     }
-    return new Authentication(broker, store, clock, settings, secret)
+    return new Authentication(parts, secret)
   }
 
   /**
@@ -76,7 +94,8 @@ export class Authentication {
    * @throws {EdgeError} EDGE_TOKEN_MISSING without usable credentials, EDGE_UNAUTHENTICATED with wrong ones.
    */
   async userOf(header: string | undefined): Promise<number> {
-    if (header?.startsWith('Bearer ') && header.length > 'Bearer '.length) return this.userOfToken(header.slice(7))
+    if (header?.startsWith('Bearer ') && header.length > 'Bearer '.length)
+      return await this.userOfToken(header.slice(7))
     if (header?.startsWith('Basic ') && this.settings.http.basic_authentication) return await this.userOfBasic(header)
     throw new EdgeError('EDGE_TOKEN_MISSING', 'Access token is missing')
   }
@@ -109,10 +128,14 @@ export class Authentication {
     this.rememberedLogins.clear()
   }
 
-  private userOfToken(token: string): number {
+  private async userOfToken(token: string): Promise<number> {
     const claims = this.claimsOf(token)
     if (claims !== undefined) return claims.userId
-    if (token.includes('.')) throw unauthenticated()
+    if (token.includes('.')) {
+      const userId = await this.issuers.userOf(token)
+      if (userId === undefined) throw unauthenticated()
+      return userId
+    }
     try {
       return this.broker.authenticateToken(token)
     } catch (cause) {

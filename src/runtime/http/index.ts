@@ -24,7 +24,7 @@ import { userRoutes } from './routes/users.ts'
 import type { HttpSettings } from './settings.ts'
 
 export type { SecretStore } from './authentication.ts'
-export { HTTP_SECTIONS, type HttpSettings } from './settings.ts'
+export { HTTP_LISTS, HTTP_SECTIONS, type HttpSettings } from './settings.ts'
 
 export interface HttpOptions {
   readonly broker: Broker
@@ -56,7 +56,7 @@ export interface HttpServer extends AsyncDisposable {
 /** @throws {EdgeError} EDGE_ADDRESS_IN_USE, EDGE_CONFIG_INVALID. */
 export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   const { broker, settings, clock, logger } = options
-  const authentication = await Authentication.open(broker, options.store, clock, settings)
+  const authentication = await Authentication.open({ broker, store: options.store, clock, settings, logger })
   let requestCount = 0
   const listenerOf: { current: HttpListener | null } = { current: null }
   const routes = routesOf(options, authentication, {

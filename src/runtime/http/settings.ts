@@ -1,4 +1,4 @@
-/** Settings of the HTTP listener: sections `[http]`, `[http.cors]`, `[http.jwt]`, `[http.metrics]` and `[http.tls]`. */
+/** Settings of the HTTP listener: `[http]`, `[http.cors]`, `[http.jwt]` with its trusted issuers, `[http.metrics]`, `[http.tls]`. */
 import {
   address,
   boolean,
@@ -71,6 +71,16 @@ export const HTTP_JWT_SETTINGS = {
   secret: secret('', 'Signs access tokens; empty makes one at first start and keeps it in the data folder.'),
 } as const
 
+export const TRUSTED_ISSUER_SETTINGS = {
+  issuer: { ...text('', 'Issuer of the tokens: their claim `iss`.'), min: 1 },
+  jwks_url: { ...text('', 'Where it publishes its keys, as a JSON web key set.'), min: 1 },
+  audience: { ...text('', 'Audience expected in the tokens.'), min: 1 },
+  user_id: integer(
+    { default: 0, min: 0, max: 0xffff_ffff },
+    'Who brings such a token acts as this user. Root (0) cannot be: then every token is refused.',
+  ),
+} as const
+
 export const HTTP_METRICS_SETTINGS = {
   enabled: boolean(true, 'Whether metrics are served.'),
   endpoint: text('/metrics', 'Path of the metrics.'),
@@ -92,4 +102,11 @@ export const HTTP_SECTIONS = {
   'http.tls': HTTP_TLS_SETTINGS,
 } as const
 
-export type HttpSettings = { readonly [S in keyof typeof HTTP_SECTIONS]: ValuesOf<(typeof HTTP_SECTIONS)[S]> }
+/** Sections that repeat. */
+export const HTTP_LISTS = { 'http.jwt.trusted_issuers': TRUSTED_ISSUER_SETTINGS } as const
+
+export type TrustedIssuerSettings = ValuesOf<typeof TRUSTED_ISSUER_SETTINGS>
+
+export type HttpSettings = { readonly [S in keyof typeof HTTP_SECTIONS]: ValuesOf<(typeof HTTP_SECTIONS)[S]> } & {
+  readonly [L in keyof typeof HTTP_LISTS]: readonly ValuesOf<(typeof HTTP_LISTS)[L]>[]
+}

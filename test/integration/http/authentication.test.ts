@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { startTestHttp, type TestHttp } from '../../support/http-server.ts'
+import { keySetOf, TestIssuer } from '../../support/issuer.ts'
 
 const basic = (username: string, password: string): string =>
   `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
@@ -174,3 +177,32 @@ test('rights hold on every route: a user without any sees itself and its tokens 
   for (const path of ['/users/me', '/users/alice', '/personal-access-tokens', '/cluster/metadata', '/options/topic'])
     assert.equal((await call(server, 'GET', path, alice)).status, 200, path)
 })
+
+test('a token of a trusted issuer acts as the user named for it, within the rights of that user', async () => {
+  const issuer = new TestIssuer('key')
+  await using keys = await serveText(keySetOf(issuer))
+  const trusted = { issuer: 'https://issuer.test', jwks_url: keys.url, audience: 'iggy', user_id: 1 }
+  await using server = await startTestHttp({ settings: { 'http.jwt.trusted_issuers': [trusted] } })
+  const root = await logIn(server)
+  const user = { username: 'service', password: 'service', status: 'active', permissions: null }
+  assert.equal((await call(server, 'POST', '/users', root, user)).json.id, 1)
+  const claims = { iss: trusted.issuer, aud: 'iggy', sub: 'a service', exp: Math.floor(Date.now() / 1000) + 60 }
+  const bearer = `Bearer ${issuer.token(claims)}`
+  assert.equal((await call(server, 'GET', '/users/1', bearer)).json.username, 'service')
+  assert.equal((await call(server, 'GET', '/users', bearer)).status, 403)
+  const ended = `Bearer ${issuer.token({ ...claims, exp: 1 })}`
+  assert.equal((await call(server, 'GET', '/users/1', ended)).status, 401)
+  const refresh = { token: issuer.token(claims) }
+  assert.equal((await call(server, 'POST', '/users/refresh-token', undefined, refresh)).status, 401)
+})
+
+/** Whatever is asked for, the answer is this text. */
+async function serveText(text: string) {
+  const server = createServer((_, response) => void response.end(text))
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}/keys`,
+    [Symbol.asyncDispose]: () => new Promise<void>((resolve) => void server.close(() => resolve())),
+  }
+}
