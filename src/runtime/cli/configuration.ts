@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { EdgeError } from '../../errors.ts'
 import { ourVariable, readIggyEnvironment } from '../config/iggy-environment.ts'
+import { type IggyFile, readIggyFile } from '../config/iggy-file.ts'
 import { type ConfigSources, loadConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import { parseAddress } from '../config/value.ts'
@@ -12,28 +13,38 @@ import type { Values } from './grammar.ts'
 /** Where a packaged installation keeps it; read when `--config` names none. */
 const DEFAULT_FILES = ['/etc/iggy-edge/edge.toml']
 
+const NO_IGGY_FILE: IggyFile = { variables: {}, paths: new Map() }
 const LISTENERS = ['tcp', 'websocket', 'http', 'webtransport'] as const
 
 export interface FoundConfiguration {
   readonly config: Config
-  /** Variables of Apache's server that were set and have no effect here. */
+  /** Variables, and keys in the file, of Apache's server that were set and have no effect here. */
   readonly ignoredVariables: readonly string[]
 }
 
 /** @throws EDGE_CONFIG_INVALID with all problems at once. */
 export function configurationOf(values: Values, context: Pick<CommandContext, 'environment'>): FoundConfiguration {
-  const iggy = readIggyEnvironment(context.environment)
+  const own = values.text('config')
+  const apaches = own === undefined ? context.environment.IGGY_CONFIG_PATH : undefined
+  const iggyFile = apaches === undefined ? NO_IGGY_FILE : readIggyFile(readConfigFile(apaches))
+  const iggy = readIggyEnvironment({ ...iggyFile.variables, ...context.environment })
+  const ignoredVariables = iggy.ignored.map((each) => nameOf(each, iggyFile, context.environment))
   // What is set in our own words wins.
   const environment = { ...iggy.variables, ...context.environment }
   const data = values.text('data')
   const flags = data === undefined ? {} : { 'system.path': data }
-  const file = fileOf(values.text('config') ?? environment.IGGY_CONFIG_PATH)
+  const file = apaches === undefined ? ownFile(own) : null
   const config = loadConfig({ file, environment, flags })
-  if (!values.has('dev')) return { config, ignoredVariables: iggy.ignored }
+  if (!values.has('dev')) return { config, ignoredVariables }
   // What the operator sets by hand is not taken back by --dev.
   const isSet = (path: string) => environment[ourVariable(path)] !== undefined
   const loopback = Object.fromEntries(loopbackAddresses(config).filter(([path]) => !isSet(path)))
-  return { config: loadConfig({ file, environment, flags: { ...flags, ...loopback } }), ignoredVariables: iggy.ignored }
+  return { config: loadConfig({ file, environment, flags: { ...flags, ...loopback } }), ignoredVariables }
+}
+
+/** As the operator wrote it: the environment wins over the file. */
+function nameOf(variable: string, file: IggyFile, environment: CommandContext['environment']): string {
+  return environment[variable] === undefined ? (file.paths.get(variable) ?? variable) : variable
 }
 
 /** The listeners that other machines could reach, by path, moved to this machine; their ports stay as configured. */
@@ -45,15 +56,16 @@ function loopbackAddresses(config: Config): readonly (readonly [string, string])
   })
 }
 
-function fileOf(name: string | undefined): ConfigSources['file'] {
+function ownFile(name: string | undefined): ConfigSources['file'] {
   const found = name ?? DEFAULT_FILES.find((each) => existsSync(each))
-  if (found === undefined) return null
+  return found === undefined ? null : readConfigFile(found)
+}
+
+function readConfigFile(name: string): { name: string; text: string } {
   try {
-    return { name: found, text: readFileSync(found, 'utf8') }
+    return { name, text: readFileSync(name, 'utf8') }
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    throw new EdgeError('EDGE_CONFIG_INVALID', `configuration file ${found} cannot be read: ${reason}`, {
-      cause: error,
-    })
+    throw new EdgeError('EDGE_CONFIG_INVALID', `configuration file ${name} cannot be read: ${reason}`, { cause: error })
   }
 }

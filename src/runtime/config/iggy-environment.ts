@@ -8,7 +8,7 @@
 import type { Setting, SettingsTable } from '../../setting.ts'
 import { parseByteText, parseDurationText } from '../broker/amount-text.ts'
 import { ENVIRONMENT_PREFIX } from './load.ts'
-import { SECTIONS } from './schema.ts'
+import { LISTS, SECTIONS } from './schema.ts'
 import { parseSetting } from './value.ts'
 
 /** Variables of clients, of the root user and of the process: no settings. */
@@ -37,6 +37,7 @@ const RENAMED: Readonly<Record<string, string>> = {
   IGGY_TCP_TLS_ENABLED: 'tcp.tls_enabled',
   IGGY_TCP_TLS_CERT_FILE: 'tcp.tls_cert_file',
   IGGY_TCP_TLS_KEY_FILE: 'tcp.tls_key_file',
+  IGGY_HTTP_JWT_ENCODING_SECRET: 'http.jwt.secret',
 }
 
 /** Their words for a value that are not ours. */
@@ -72,7 +73,7 @@ export function readIggyEnvironment(environment: Readonly<Record<string, string 
   const ignored: string[] = []
   for (const [variable, text] of Object.entries(environment)) {
     if (text === undefined || !variable.startsWith('IGGY_') || OTHER_VARIABLES.has(variable)) continue
-    const path = RENAMED[variable] ?? paths.get(variable)
+    const path = RENAMED[variable] ?? paths.get(variable) ?? pathInList(variable)
     // Plain QUIC stays off whatever a script for Apache's server says: this build has no engine for it.
     const value = path === undefined || path === 'quic.enabled' ? undefined : ourValue(path, text)
     if (path === undefined || value === undefined) ignored.push(variable)
@@ -104,8 +105,20 @@ function inOurWords(path: string, setting: Setting, text: string): string {
 
 function settingAt(path: string): Setting | undefined {
   const dot = path.lastIndexOf('.')
-  const sections: Readonly<Record<string, SettingsTable>> = SECTIONS
-  return sections[path.slice(0, dot)]?.[path.slice(dot + 1)]
+  const sections: Readonly<Record<string, SettingsTable>> = { ...SECTIONS, ...LISTS }
+  // The third upstream has the settings of all: `sync.upstreams.2.name`.
+  return sections[path.slice(0, dot).replace(/\.\d+$/, '')]?.[path.slice(dot + 1)]
+}
+
+/** `IGGY_HTTP_JWT_TRUSTED_ISSUERS_0_ISSUER` is `http.jwt.trusted_issuers.0.issuer`. */
+function pathInList(variable: string): string | undefined {
+  for (const [list, table] of Object.entries<SettingsTable>(LISTS)) {
+    const prefix = `IGGY_${list.replaceAll('.', '_').toUpperCase()}_`
+    if (!variable.startsWith(prefix)) continue
+    const [, index, key] = /^(\d{1,3})_(\w+)$/.exec(variable.slice(prefix.length).toLowerCase()) ?? []
+    if (index !== undefined && key !== undefined && key in table) return `${list}.${index}.${key}`
+  }
+  return undefined
 }
 
 /** `http.cors.enabled` is `IGGY_HTTP_CORS_ENABLED`: dots and underscores look alike there. */
