@@ -141,6 +141,8 @@ export interface Partition {
   /** Messages kept (holes not counted) and their stored bytes; bytes are an estimate while in the journal. */
   readonly messageCount: number
   readonly sizeBytes: number
+  /** Payload and user header bytes of all that was appended since the log was opened, whatever has become of it. */
+  readonly appendedContentBytes: number
   readonly segmentCount: number
   /** Ranges that damage took: counted out of lag, reported once. Bounded, then merged. */
   readonly holes: readonly { readonly from: bigint; readonly end: bigint; readonly reason: 'damage' | 'jump' }[]

@@ -4,6 +4,7 @@
  */
 import type { EdgeError } from '../errors.ts'
 import type { RecordBatch } from '../sdk/wire/batch.ts'
+import { contentBytesOf } from '../sdk/wire/record-content.ts'
 import type { Appended, Partition, ProducerTag, ReadRequest, ReadResult, Receipt, TopicOptions } from './api.ts'
 import { BATCH_FLAG, BATCH_KIND } from './core/batch-header.ts'
 import { Holes } from './core/holes.ts'
@@ -55,6 +56,7 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
   segments: Segment[] = []
   /** Large batches of the journal by offset: the files that hold their records. */
   readonly externals = new Map<bigint, Segment>()
+  appendedContentBytes = 0
   segmentEnd = 0n
   logStartOffset: bigint
   lastAppendUs = 0n
@@ -150,6 +152,7 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
     this.inOrder(pending)
     this.lastAppendUs = appendTimeUs
     this.noteTag(baseOffset, tag)
+    this.appendedContentBytes += contentBytesOf(recordsView)
     this.#services.submit(pending, this, recordsView, tag)
     const isShown = this.watermark.isShownWhenWritten(endOffset)
     return { baseOffset, appendTimeUs, promise: isShown ? 'buffered' : 'durable' }

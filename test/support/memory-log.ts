@@ -24,6 +24,7 @@ import type {
   UserRow,
 } from '../../src/log/api.ts'
 import type { RecordBatch, StoredBatch } from '../../src/sdk/wire/batch.ts'
+import { contentBytesOf } from '../../src/sdk/wire/record-content.ts'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
@@ -133,6 +134,7 @@ export class MemoryPartition implements Partition {
   logStartOffset = 0n
   visibleEnd = 0n
   segmentCount = 0
+  appendedContentBytes = 0
   /** Sealed by tests: one entry a segment, its end offset. */
   sealedEnds: bigint[] = []
   #batches: StoredBatch[] = []
@@ -173,6 +175,7 @@ export class MemoryPartition implements Partition {
     const place = { baseOffset, appendTimeUs, idSeed: this.idSeed, skip: 0, take, isClockTrusted: true }
     this.#batches.push({ ...batch, recordsView: new Uint8Array(batch.recordsView), ...place })
     this.nextOffset += BigInt(batch.count)
+    this.appendedContentBytes += contentBytesOf(batch.recordsView)
     this.segmentCount = Math.max(1, this.segmentCount)
     this.log.appended(this, receipt)
     return { baseOffset, appendTimeUs, promise: this.options().durability }

@@ -67,7 +67,7 @@ const VARYING: ReadonlySet<string> = new Set([
   'appendTimeUs',
   'session',
   'metadataWatermark',
-  // What a stored message takes is the server's own business.
+  // Long sends are recorded in part and filled up here; and VSR servers count their own batches.
   'sizeBytes',
   // Made by the server.
   'token',

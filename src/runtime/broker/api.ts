@@ -152,6 +152,8 @@ export interface TopicRequest {
 export interface Broker {
   /** What topics get whose creator says nothing; for the derived block of options. */
   readonly topicDefaults: TopicDefaults
+  /** What the partition's messages take in Iggy's own form: what its clients are shown as a size. */
+  messageSizeOf(partition: Partition): number
 
   // ---- sessions
   /** Argon2; resolves after the same time whether or not the user exists. @throws EDGE_CREDENTIALS_INVALID, EDGE_USER_INACTIVE. */

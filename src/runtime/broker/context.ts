@@ -8,6 +8,7 @@ import type { Caller } from './api.ts'
 import type { Clients } from './clients.ts'
 import type { LiveGroups } from './live-groups.ts'
 import type { MessageDedup } from './message-dedup.ts'
+import type { MessageSizes } from './message-sizes.ts'
 import type { PasswordHasher } from './password.ts'
 import type { Action } from './permissions.ts'
 import type { RightsBook } from './rights-book.ts'
@@ -26,6 +27,7 @@ export interface BrokerContext {
   readonly clients: Clients
   readonly liveGroups: LiveGroups
   readonly dedup: MessageDedup
+  readonly sizes: MessageSizes
   /** For changes of users and tokens. */
   readonly serial: Serial
   readonly identity: ServerIdentity

@@ -10,6 +10,7 @@ import { createGroups } from './groups.ts'
 import { LiveGroups } from './live-groups.ts'
 import { startMaintenance } from './maintenance.ts'
 import { MessageDedup } from './message-dedup.ts'
+import { MessageSizes } from './message-sizes.ts'
 import { createMessages } from './messages.ts'
 import { createOffsets } from './offsets.ts'
 import { PasswordHasher } from './password.ts'
@@ -63,6 +64,7 @@ export async function createBroker(options: BrokerOptions): Promise<RunningBroke
   const generatedRootPassword = await ensureRootUser(log.metadata, hasher, clock, options.root)
   const dedup = new MessageDedup(log, clock)
   await dedup.load()
+  const sizes = new MessageSizes(log)
 
   const window = settings.messageDeduplication
   const topicDefaults = {
@@ -78,6 +80,7 @@ export async function createBroker(options: BrokerOptions): Promise<RunningBroke
     clients: new Clients(clock, (address) => xxh32(new TextEncoder().encode(address))),
     liveGroups: new LiveGroups(settings.consumerGroup.rebalancing_timeout * 1000),
     dedup,
+    sizes,
     serial: new Serial(),
     endSessionsOf: (userId) => sessions.endSessionsOf(userId),
   }
@@ -85,6 +88,7 @@ export async function createBroker(options: BrokerOptions): Promise<RunningBroke
   const maintenance = startMaintenance(context, sessions)
   return {
     topicDefaults,
+    messageSizeOf: (partition) => sizes.of(partition),
     generatedRootPassword,
     ...sessions.operations,
     ...createSystem(context),

@@ -1,4 +1,4 @@
-/** What has to happen without being asked for: stale members, promised partitions, expired tokens. */
+/** What has to happen without being asked for: stale members, promised partitions, expired tokens, sums to keep. */
 import { toEdgeError } from '../../errors.ts'
 import type { BrokerContext } from './context.ts'
 import type { Sessions } from './sessions.ts'
@@ -13,6 +13,9 @@ const HEARTBEAT_CHECK_MAX_MS = 2000
 /** A client may miss this share of an interval before it counts as dead, as in Iggy. */
 const HEARTBEAT_TOLERANCE = 1.2
 
+/** A killed edge knows the sizes of its messages as well as at the last time. */
+const SAVE_SIZES_US = 600_000_000
+
 export interface Maintenance {
   run(): Promise<void>
   close(): Promise<void>
@@ -20,8 +23,10 @@ export interface Maintenance {
 
 export function startMaintenance(context: BrokerContext, sessions: Sessions): Maintenance {
   const { heartbeat, personalAccessToken } = context.settings
-  const { clock, liveGroups, logger } = context
+  const { clock, liveGroups, logger, sizes } = context
   let lastCleanUs = clock.monotonicUs()
+  let lastSaveUs = lastCleanUs
+  let saving: Promise<void> = Promise.resolve()
   let cleaning: Promise<void> = Promise.resolve()
   let isCleaning = false
 
@@ -42,7 +47,20 @@ export function startMaintenance(context: BrokerContext, sessions: Sessions): Ma
       isCleaning = true
       cleaning = clean()
     }
+    if (nowUs - lastSaveUs >= SAVE_SIZES_US) {
+      lastSaveUs = nowUs
+      saving = saveSizes()
+    }
     return cleaning
+  }
+
+  async function saveSizes(): Promise<void> {
+    try {
+      await sizes.save()
+    } catch (error) {
+      const { code, message } = toEdgeError(error)
+      logger.warn('broker.sizes.save_failed', { error_code: code, error: message })
+    }
   }
 
   async function clean(): Promise<void> {
@@ -66,7 +84,8 @@ export function startMaintenance(context: BrokerContext, sessions: Sessions): Ma
     run,
     async close() {
       for (const timer of timers) clearInterval(timer)
-      await cleaning
+      await Promise.all([cleaning, saving])
+      await saveSizes()
     },
   }
 }

@@ -173,12 +173,16 @@ export function createMessages(context: BrokerContext): Messages {
 
   function nothingFor(partition: Partition | null): PollResult {
     const partitionId = partition?.partitionId ?? 0
-    return {
-      partitionId,
-      currentOffset: partition === null ? 0n : currentOffset(partition),
-      messageCount: 0,
-      batches: [],
-    }
+    const end = partition === null || isPurged(partition) ? 0n : currentOffset(partition)
+    return { partitionId, currentOffset: end, messageCount: 0, batches: [] }
+  }
+
+  /**
+   * A purge takes the stored offsets too, and Iggy's clients are told 0 then. Who has an offset in what retention has emptied
+   * reckons with its end.
+   */
+  function isPurged({ key, visibleEnd, logStartOffset }: Partition): boolean {
+    return visibleEnd === logStartOffset && [...log.metadata.offsetsOf(key)].length === 0
   }
 }
 

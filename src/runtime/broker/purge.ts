@@ -5,7 +5,10 @@ import type { BrokerContext } from './context.ts'
 export async function purgePartitions(context: BrokerContext, topic: Topic): Promise<void> {
   const { metadata } = context.log
   for (const partition of topic.partitions) {
+    // Before and after: what is appended from now on is not taken for a share of what goes.
+    context.sizes.of(partition)
     await partition.purge()
+    context.sizes.of(partition)
     metadata.deleteOffsetsOf(partition.key)
     for (const group of context.liveGroups.ofTopic(topic.streamId, topic.id)) {
       group.assignment.committed(partition.partitionId, null)

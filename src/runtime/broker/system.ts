@@ -9,7 +9,7 @@ import { createSnapshot } from './snapshot.ts'
 type System = Pick<Broker, 'stats' | 'me' | 'client' | 'clients' | 'cluster' | 'snapshot'>
 
 export function createSystem(context: BrokerContext): System {
-  const { log, rights, clients, liveGroups, clock, identity } = context
+  const { log, rights, sizes, clients, liveGroups, clock, identity } = context
   const machine = createMachineStats(clock)
   return {
     stats(caller) {
@@ -91,7 +91,7 @@ export function createSystem(context: BrokerContext): System {
           // As Iggy counts: what a partition is written to is its first segment, whether a file is there yet or not.
           segmentsCount += Math.max(1, partition.segmentCount)
           messagesCount += partition.messageCount
-          messagesSizeBytes += partition.sizeBytes
+          messagesSizeBytes += sizes.of(partition)
         }
       }
     }

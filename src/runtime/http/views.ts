@@ -13,52 +13,59 @@ import { viewOptions } from './topic-options.ts'
 /** How Iggy writes "never" and "unlimited". */
 export const U64_MAX = 2n ** 64n - 1n
 
-export function viewStream(stream: Stream): JsonObject {
+/** What views ask of the broker beside what they show. */
+export interface ViewSources {
+  readonly topicDefaults: TopicDefaults
+  messageSizeOf(partition: Partition): number
+}
+
+export function viewStream(stream: Stream, sources: ViewSources): JsonObject {
   const topics = [...stream.topics.values()]
   return {
     id: stream.id,
     created_at: exact(stream.createdAtUs),
     name: stream.name,
-    size: formatByteSize(sum(topics, topicSizeBytes)),
+    size: formatByteSize(sum(topics, (topic) => topicSizeBytes(topic, sources))),
     messages_count: sum(topics, topicMessageCount),
     topics_count: stream.topics.size,
     options: {},
   }
 }
 
-export function viewStreamDetails(stream: Stream, defaults: TopicDefaults): JsonObject {
-  const topics = [...stream.topics.values()].map((topic) => viewTopic(topic, defaults))
-  return { ...viewStream(stream), topics }
+export function viewStreamDetails(stream: Stream, sources: ViewSources): JsonObject {
+  const topics = [...stream.topics.values()].map((topic) => viewTopic(topic, sources))
+  return { ...viewStream(stream, sources), topics }
 }
 
-export function viewTopic(topic: Topic, defaults: TopicDefaults): JsonObject {
+export function viewTopic(topic: Topic, sources: ViewSources): JsonObject {
   const { messageExpiryUs, maxSizeBytes, compression, replicationFactor } = topic.options
   return {
     id: topic.id,
     created_at: exact(topic.createdAtUs),
     name: topic.name,
-    size: formatByteSize(topicSizeBytes(topic)),
+    size: formatByteSize(topicSizeBytes(topic, sources)),
     message_expiry: exact(messageExpiryUs ?? U64_MAX),
     compression_algorithm: compression,
     max_topic_size: exact(maxSizeBytes ?? U64_MAX),
     replication_factor: replicationFactor,
     messages_count: topicMessageCount(topic),
     partitions_count: topic.partitions.length,
-    options: viewOptions(topic.options, defaults),
+    options: viewOptions(topic.options, sources.topicDefaults),
   }
 }
 
-export function viewTopicDetails(topic: Topic, defaults: TopicDefaults): JsonObject {
-  return { ...viewTopic(topic, defaults), partitions: topic.partitions.map(viewPartition) }
+export function viewTopicDetails(topic: Topic, sources: ViewSources): JsonObject {
+  const partitions = topic.partitions.map((partition) => viewPartition(partition, sources))
+  return { ...viewTopic(topic, sources), partitions }
 }
 
-function viewPartition(partition: Partition): JsonObject {
+function viewPartition(partition: Partition, { messageSizeOf }: ViewSources): JsonObject {
   return {
     id: partition.partitionId,
     created_at: exact(partition.createdAtUs),
     segments_count: Math.max(1, partition.segmentCount),
     current_offset: exact(newestOffset(partition)),
-    size: formatByteSize(partition.sizeBytes),
+    size: formatByteSize(messageSizeOf(partition)),
     messages_count: partition.messageCount,
   }
 }
@@ -181,7 +188,7 @@ export function viewSendResult(sent: SendResult): JsonObject {
   return { confirmations: [confirmation] }
 }
 
-const topicSizeBytes = (topic: Topic): number => sum(topic.partitions, (partition) => partition.sizeBytes)
+const topicSizeBytes = (topic: Topic, { messageSizeOf }: ViewSources): number => sum(topic.partitions, messageSizeOf)
 const topicMessageCount = (topic: Topic): number => sum(topic.partitions, (partition) => partition.messageCount)
 
 function sum<T>(items: readonly T[], amountOf: (item: T) => number): number {

@@ -8,7 +8,6 @@ import type { Answer, Step } from './recorded.ts'
 const MASKED: Readonly<Record<string, string>> = {
   reason: 'a text for people: ours names what was expected and found',
   options: 'our catalogue of topic options has other keys and other defaults (segments of 16 MiB)',
-  size: 'we store messages in another form, so they take other space',
   segments_count: 'a new topic has none on the newest server, one a partition on 0.8 and here',
   iggy_server_version: 'our own version',
   iggy_server_semver: 'our own version',

@@ -172,6 +172,23 @@ test('a log without room is felt by who sends: nothing piles up here, and everyt
   assert.equal(log.partition(1)?.nextOffset, BigInt(sendCount))
 })
 
+test('the replication factor of a classic client is kept, on an update too; 0 leaves it', async () => {
+  await using running = await startProtocolServer({})
+  await running.broker.createStream(ROOT, 's')
+  await running.broker.createTopic(ROOT, 's', { name: 't', partitionCount: 1, options: {} })
+  using client = await RawClient.connect(running.listener.port)
+  client.write(LOGIN)
+  await client.readClassic()
+  for (const replicationFactor of [5, 0]) {
+    const writer = new Writer()
+    const body = { stream: 's', topic: 't', name: 't', options: [], replicationFactor } as const
+    writeRequestFrame(writer, { code: CODE.updateTopic, body })
+    client.write(writer.toBytes())
+    assert.equal((await client.readClassic()).status, 0)
+    assert.equal(running.broker.topic(ROOT, 's', 't')?.options.replicationFactor, 5)
+  }
+})
+
 describe('TLS', () => {
   async function makeCertificate() {
     const directory = mkdtempSync(join(tmpdir(), 'edge-tcp-tls-'))

@@ -16,7 +16,7 @@ export function streamRoutes({ broker }: RouteContext): readonly Route[] {
       access: 'token',
       handle(request) {
         readConsistency(request)
-        return json(broker.streams(request.caller).map(viewStream))
+        return json(broker.streams(request.caller).map((stream) => viewStream(stream, broker)))
       },
     },
     {
@@ -26,7 +26,7 @@ export function streamRoutes({ broker }: RouteContext): readonly Route[] {
       async handle(request) {
         // Unknown options are ignored here, though not on an update: so do both generations of Iggy's server.
         const { name } = await request.body(streamBody)
-        return json(viewStreamDetails(await broker.createStream(request.caller, name), broker.topicDefaults))
+        return json(viewStreamDetails(await broker.createStream(request.caller, name), broker))
       },
     },
     {
@@ -36,7 +36,7 @@ export function streamRoutes({ broker }: RouteContext): readonly Route[] {
       handle(request) {
         readConsistency(request)
         const stream = broker.stream(request.caller, streamId(request))
-        return stream === undefined ? notFound() : json(viewStreamDetails(stream, broker.topicDefaults))
+        return stream === undefined ? notFound() : json(viewStreamDetails(stream, broker))
       },
     },
     {

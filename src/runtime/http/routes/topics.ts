@@ -40,7 +40,7 @@ export function topicRoutes({ broker }: RouteContext): readonly Route[] {
       handle(request) {
         readConsistency(request)
         const topics = broker.topics(request.caller, streamOf(request)) ?? []
-        return json(topics.map((topic) => viewTopic(topic, broker.topicDefaults)))
+        return json(topics.map((topic) => viewTopic(topic, broker)))
       },
     },
     {
@@ -51,7 +51,7 @@ export function topicRoutes({ broker }: RouteContext): readonly Route[] {
         const stream = streamOf(request)
         const body = await request.body(createBody)
         const spec = { name: body.name, partitionCount: body.partitions_count, options: optionsOf(body, 'create') }
-        return json(viewTopicDetails(await broker.createTopic(request.caller, stream, spec), broker.topicDefaults))
+        return json(viewTopicDetails(await broker.createTopic(request.caller, stream, spec), broker))
       },
     },
     {
@@ -61,7 +61,7 @@ export function topicRoutes({ broker }: RouteContext): readonly Route[] {
       handle(request) {
         readConsistency(request)
         const topic = broker.topic(request.caller, streamOf(request), topicOf(request))
-        return topic === undefined ? notFound() : json(viewTopicDetails(topic, broker.topicDefaults))
+        return topic === undefined ? notFound() : json(viewTopicDetails(topic, broker))
       },
     },
     {

@@ -26,19 +26,22 @@ const COMPRESSION = { none: 1, gzip: 2 } as const
 const STATUS = { active: 1, inactive: 2 } as const
 const TRANSPORT = { tcp: 1, quic: 2, http: 3, websocket: 4 } as const
 
-export function streamRecordOf(stream: Stream): StreamRecord {
+/** What the messages of a partition take: `Broker.messageSizeOf`. */
+type SizeOf = (partition: Partition) => number
+
+export function streamRecordOf(stream: Stream, sizeOf: SizeOf): StreamRecord {
   const partitions = [...stream.topics.values()].flatMap((topic) => topic.partitions)
   return {
     id: stream.id,
     createdAtUs: stream.createdAtUs,
     topicsCount: stream.topics.size,
-    ...sumOf(partitions),
+    ...sumOf(partitions, sizeOf),
     name: stream.name,
     options: NO_OPTIONS,
   }
 }
 
-export function topicRecordOf(topic: Topic, defaults: TopicDefaults): TopicRecord {
+export function topicRecordOf(topic: Topic, defaults: TopicDefaults, sizeOf: SizeOf): TopicRecord {
   const { options } = topic
   return {
     id: topic.id,
@@ -48,7 +51,7 @@ export function topicRecordOf(topic: Topic, defaults: TopicDefaults): TopicRecor
     compression: COMPRESSION[options.compression],
     maxTopicSizeBytes: options.maxSizeBytes ?? UNLIMITED,
     replicationFactor: options.replicationFactor,
-    ...sumOf(topic.partitions),
+    ...sumOf(topic.partitions, sizeOf),
     name: topic.name,
     explicitOptions: explicitOptions(options),
     derivedOptions: derivedOptions(options, defaults),
@@ -56,13 +59,13 @@ export function topicRecordOf(topic: Topic, defaults: TopicDefaults): TopicRecor
 }
 
 /** @param leastSegments Iggy shows a new topic without segments and any other with at least one a partition. */
-export function partitionRecordOf(partition: Partition, leastSegments: number): PartitionRecord {
+export function partitionRecordOf(partition: Partition, leastSegments: number, sizeOf: SizeOf): PartitionRecord {
   return {
     id: partition.partitionId,
     createdAtUs: partition.createdAtUs,
     segmentsCount: Math.max(leastSegments, partition.segmentCount),
     currentOffset: partition.visibleEnd > 0n ? partition.visibleEnd - 1n : 0n,
-    sizeBytes: BigInt(partition.sizeBytes),
+    sizeBytes: BigInt(sizeOf(partition)),
     messagesCount: BigInt(partition.messageCount),
   }
 }
@@ -99,11 +102,11 @@ export function nodeRecordOf({ node }: ClusterView): NodeRecord {
   return { ...node, role: 0, status: 0 }
 }
 
-function sumOf(partitions: readonly Partition[]): { sizeBytes: bigint; messagesCount: bigint } {
+function sumOf(partitions: readonly Partition[], sizeOf: SizeOf): { sizeBytes: bigint; messagesCount: bigint } {
   let sizeBytes = 0
   let messagesCount = 0
   for (const partition of partitions) {
-    sizeBytes += partition.sizeBytes
+    sizeBytes += sizeOf(partition)
     messagesCount += partition.messageCount
   }
   return { sizeBytes: BigInt(sizeBytes), messagesCount: BigInt(messagesCount) }

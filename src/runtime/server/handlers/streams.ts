@@ -9,13 +9,17 @@ export const STREAM_HANDLERS = {
   [CODE.getStream]({ broker, caller }, { stream }) {
     const found = broker.stream(caller, stream)
     if (found === undefined) return null
-    const topics = [...found.topics.values()].map((topic) => topicRecordOf(topic, broker.topicDefaults))
-    return { ...streamRecordOf(found), topics }
+    const topics = [...found.topics.values()].map((topic) =>
+      topicRecordOf(topic, broker.topicDefaults, broker.messageSizeOf),
+    )
+    return { ...streamRecordOf(found, broker.messageSizeOf), topics }
   },
-  [CODE.getStreams]: ({ broker, caller }) => ({ streams: broker.streams(caller).map(streamRecordOf) }),
+  [CODE.getStreams]: ({ broker, caller }) => ({
+    streams: broker.streams(caller).map((stream) => streamRecordOf(stream, broker.messageSizeOf)),
+  }),
   async [CODE.createStream]({ broker, caller }, { name, options }) {
     refuseOptions(options)
-    return streamRecordOf(await broker.createStream(caller, name))
+    return streamRecordOf(await broker.createStream(caller, name), broker.messageSizeOf)
   },
   async [CODE.updateStream]({ broker, caller }, { stream, name, options }) {
     refuseOptions(options)

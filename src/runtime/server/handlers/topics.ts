@@ -1,4 +1,5 @@
 /** Commands on topics, partitions and segments. */
+import type { TopicOptions } from '../../../log/index.ts'
 import { CODE } from '../../../sdk/wire/codes.ts'
 import { parseTopicOptions } from '../../broker/index.ts'
 import type { Handlers } from './handler.ts'
@@ -8,24 +9,22 @@ export const TOPIC_HANDLERS = {
   [CODE.getTopic]({ broker, caller }, { stream, topic }) {
     const found = broker.topic(caller, stream, topic)
     if (found === undefined) return null
-    const partitions = found.partitions.map((partition) => partitionRecordOf(partition, 1))
-    return { ...topicRecordOf(found, broker.topicDefaults), partitions }
+    const partitions = found.partitions.map((partition) => partitionRecordOf(partition, 1, broker.messageSizeOf))
+    return { ...topicRecordOf(found, broker.topicDefaults, broker.messageSizeOf), partitions }
   },
   [CODE.getTopics]({ broker, caller }, { stream }) {
     const topics = broker.topics(caller, stream) ?? []
-    return { topics: topics.map((topic) => topicRecordOf(topic, broker.topicDefaults)) }
+    return { topics: topics.map((topic) => topicRecordOf(topic, broker.topicDefaults, broker.messageSizeOf)) }
   },
   async [CODE.createTopic]({ broker, caller }, request) {
-    const parsed = parseTopicOptions(request.options, 'create')
-    // Classic names a factor, 0 = the default of one node.
-    const options = request.replicationFactor > 0 ? { ...parsed, replicationFactor: request.replicationFactor } : parsed
+    const options = withFactor(parseTopicOptions(request.options, 'create'), request)
     const { name, partitionsCount } = request
     const created = await broker.createTopic(caller, request.stream, { name, partitionCount: partitionsCount, options })
-    const partitions = created.partitions.map((partition) => partitionRecordOf(partition, 0))
-    return { ...topicRecordOf(created, broker.topicDefaults), partitions }
+    const partitions = created.partitions.map((partition) => partitionRecordOf(partition, 0, broker.messageSizeOf))
+    return { ...topicRecordOf(created, broker.topicDefaults, broker.messageSizeOf), partitions }
   },
   async [CODE.updateTopic]({ broker, caller }, request) {
-    const options = parseTopicOptions(request.options, 'update')
+    const options = withFactor(parseTopicOptions(request.options, 'update'), request)
     await broker.updateTopic(caller, request.stream, request.topic, { name: request.name, options })
     return null
   },
@@ -50,3 +49,11 @@ export const TOPIC_HANDLERS = {
     return null
   },
 } satisfies Partial<Handlers>
+
+/** Classic names a factor, which is kept and shown; 0 is the default of one node, on an update what there was. */
+function withFactor(
+  options: Partial<TopicOptions>,
+  { replicationFactor }: { replicationFactor: number },
+): Partial<TopicOptions> {
+  return replicationFactor > 0 ? { ...options, replicationFactor } : options
+}

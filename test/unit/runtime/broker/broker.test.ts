@@ -274,7 +274,8 @@ describe('polling', () => {
     await send(world, batchOf([0n, 'a'], [0n, 'b']), 0)
     await textsOf(poll(world, { autoCommit: true }))
     await world.broker.purgeTopic(world.root, 's', 't')
-    assert.deepEqual(await textsOf(poll(world, { strategy: { kind: 'first' } })), [])
+    const emptied = await poll(world, { strategy: { kind: 'first' } })
+    assert.deepEqual([emptied.messageCount, emptied.currentOffset], [0, 0n])
     assert.equal(world.broker.offset(world.root, SINGLE, 's', 't', 0), undefined)
     const { baseOffset } = await send(world, batchOf([0n, 'c']), 0)
     assert.equal(baseOffset, 2n, 'an offset once given is never given again')
@@ -437,5 +438,6 @@ test('statistics count what there is', async () => {
     [1, 1, 4, 2, 9000],
   )
   assert.equal(stats.segmentsCount, 4, 'each partition has one, however little is in it')
+  assert.equal(stats.messagesSizeBytes, 2 * (64 + 1), "as they are in Iggy's form")
   assert.ok(stats.memoryUsage > 0 && stats.threadsCount > 0 && stats.hostname !== '')
 })

@@ -1,0 +1,105 @@
+/**
+ * What the messages of a partition take in Iggy's own form: 64 bytes each, payload and user headers. That is what Iggy's
+ * clients are shown as a size and reckon with; what we store is smaller, and shrinks once more when it is compressed.
+ *
+ * The log says what was appended since it was opened; sums of before are kept in its store when the edge stops, and now and
+ * then. Where something is not known exactly (whole segments were dropped, the edge was killed) the sum follows the number of
+ * messages: sizes of one partition are alike.
+ */
+import type { Log, Partition } from '../../log/index.ts'
+
+export const MESSAGE_HEAD_BYTES = 64
+const SETTING = 'broker.message_sizes'
+
+type Sized = Pick<
+  Partition,
+  'key' | 'logStartOffset' | 'nextOffset' | 'messageCount' | 'sizeBytes' | 'appendedContentBytes'
+>
+
+/** Payload and header bytes of the messages from `from` up to `end`. */
+interface Content {
+  readonly bytes: number
+  readonly from: bigint
+  readonly end: bigint
+}
+
+interface Known extends Content {
+  /** Of the log's count, what is in `bytes` already. */
+  readonly counted: number
+}
+
+export class MessageSizes {
+  private readonly log: Pick<Log, 'catalog' | 'metadata'>
+  private readonly known = new Map<number, Known>()
+  private savedText: string
+
+  /** Before anything is appended: what the log holds now is what was there when the sums were kept, or a little more. */
+  constructor(log: Pick<Log, 'catalog' | 'metadata'>) {
+    this.log = log
+    this.savedText = log.metadata.setting(SETTING) ?? '[]'
+    const saved = parse(this.savedText)
+    for (const partition of this.partitions()) {
+      const bytes = adapted(saved.get(partition.key), partition)
+      const { logStartOffset: from, nextOffset: end, appendedContentBytes: counted } = partition
+      this.known.set(partition.key, { bytes, from, end, counted })
+    }
+  }
+
+  /** @returns bytes of the messages the partition holds. */
+  of(partition: Sized): number {
+    return partition.messageCount * MESSAGE_HEAD_BYTES + Math.round(this.follow(partition).bytes)
+  }
+
+  /** Keeps the sums over a restart; nothing is written when nothing has changed. */
+  async save(): Promise<void> {
+    const rows = [...this.partitions()].map((partition) => {
+      const { bytes, from, end } = this.follow(partition)
+      return [partition.key, Math.round(bytes), String(from), String(end)]
+    })
+    const text = JSON.stringify(rows)
+    if (text === this.savedText) return
+    await this.log.metadata.setSetting(SETTING, text)
+    this.savedText = text
+    const keys = new Set(rows.map(([key]) => key))
+    for (const key of this.known.keys()) if (!keys.has(key)) this.known.delete(key)
+  }
+
+  /** Takes in what was appended and dropped since the last time. */
+  private follow(partition: Sized): Known {
+    const { key, logStartOffset: from, nextOffset: end, appendedContentBytes: counted } = partition
+    const before = this.known.get(key) ?? { bytes: 0, from: 0n, end: 0n, counted: 0 }
+    if (before.from === from && before.end === end && before.counted === counted) return before
+    const whole = { bytes: before.bytes + counted - before.counted, from: before.from, end }
+    const known = { bytes: shareOf(whole, from), from, end, counted }
+    this.known.set(key, known)
+    return known
+  }
+
+  private *partitions(): Generator<Partition> {
+    for (const stream of this.log.catalog.streams.values())
+      for (const topic of stream.topics.values()) yield* topic.partitions
+  }
+}
+
+/** What is left of `content` once everything below `from` is gone. */
+function shareOf(content: Content, from: bigint): number {
+  const span = Number(content.end - content.from)
+  if (from <= content.from || span <= 0) return content.bytes
+  return (content.bytes * Math.max(0, Number(content.end - from))) / span
+}
+
+/** @returns what was kept, made to fit what the log holds now. */
+function adapted(saved: Content | undefined, partition: Sized): number {
+  const { logStartOffset, nextOffset, sizeBytes } = partition
+  const count = Number(nextOffset - logStartOffset)
+  if (count === 0) return 0
+  const span = saved === undefined ? 0 : Number(saved.end - saved.from)
+  if (saved === undefined || span <= 0) return sizeBytes
+  if (saved.end === nextOffset) return shareOf(saved, logStartOffset)
+  return (saved.bytes / span) * count
+}
+
+function parse(text: string): ReadonlyMap<number, Content> {
+  const rows = JSON.parse(text) as readonly (readonly [number, number, string, string])[]
+  return new Map(rows.map(([key, bytes, from, end]) => [key, { bytes, from: BigInt(from), end: BigInt(end) }]))
+}
