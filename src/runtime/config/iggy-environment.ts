@@ -76,8 +76,9 @@ export function readIggyEnvironment(environment: Readonly<Record<string, string 
     const path = RENAMED[variable] ?? paths.get(variable) ?? pathInList(variable)
     // Plain QUIC stays off whatever a script for Apache's server says: this build has no engine for it.
     const value = path === undefined || path === 'quic.enabled' ? undefined : ourValue(path, text)
-    if (path === undefined || value === undefined) ignored.push(variable)
-    else variables[ourVariable(path)] = value
+    if (path !== undefined && value !== undefined) variables[ourVariable(path)] = value
+    // The address is kept for whoever reads it back, but nothing listens there.
+    if (path === undefined || value === undefined || path === 'quic.address') ignored.push(variable)
   }
   const isStandIn = ADDRESS_VARIABLES.some((variable) => environment[variable] !== undefined)
   return { variables: isStandIn ? { ...STAND_IN, ...variables } : variables, ignored: ignored.sort() }
