@@ -7,11 +7,12 @@ import type { Durability, ProducerTag } from './api.ts'
 import { BATCH_FLAG, BATCH_HEADER_SIZE, BATCH_KIND, decodeExternal, EXTERNAL_BODY_SIZE } from './core/batch-header.ts'
 import { createArea } from './core/byte-area.ts'
 import type { Checksum } from './core/checksum.ts'
-import { GROUP_FLAG, GROUP_HEADER_SIZE } from './core/journal-format.ts'
+import { GROUP_FLAG, GROUP_HEADER_SIZE, PAGE_SIZE } from './core/journal-format.ts'
 import { type MissingFiles, missingFiles } from './core/journal-ledger.ts'
 import { later } from './core/offset.ts'
 import type { BatchFields } from './core/pending-batch.ts'
 import { type BatchOwner, PendingBatch } from './core/pending-batch.ts'
+import { BLOCK_HEADER_SIZE, BLOCK_RAW_SIZE } from './core/segment-format.ts'
 import { JUMP } from './core/watermark.ts'
 import type { FileSystem } from './io/file-system.ts'
 import { GroupBuilder, mergedGroup } from './io/group-buffer.ts'
@@ -298,8 +299,9 @@ function lowerToProven(options: RecoveryOptions, { partition, state, boot }: Par
 function jump(options: RecoveryOptions, parts: PartitionParts, last: { end: bigint; boot: number }): void {
   const { partition, state, segments, damage, isClean, boot } = parts
   const { watermark } = partition
-  const lost = state.lastSequence < damage.lastSequence ? BigInt(Math.ceil(damage.lostBytes / 2)) : 0n
-  const isUncertain = lost > 0n || segments.isEndUncertain
+  const isBehindDamage = state.lastSequence < damage.lastSequence
+  const lostInJournal = offsetsIn(isBehindDamage ? damage.lostBytes : 0, PAGE_SIZE)
+  const lost = lostInJournal + offsetsIn(segments.lostEndSize, BLOCK_HEADER_SIZE)
   const mayBeLost = watermark.isBuffered && !isClean && last.boot !== boot && !options.rules.isJumpSkipped
   const hinted = options.hints.hint(partition.key)?.nextOffset ?? 0n
   // Only what was synced is ever hinted at: the file that held it is lost as a whole, and nothing else tells of it.
@@ -307,10 +309,21 @@ function jump(options: RecoveryOptions, parts: PartitionParts, last: { end: bigi
     partition.damaged(last.end, hinted, 'what the journal held is missing')
   // What was seen without a sync follows what was synced, also where that is missing now.
   const known = later(later(last.end, hinted), state.damagedEnd)
-  const next = mayBeLost || isUncertain ? known + JUMP + lost : known
+  const next = mayBeLost || lost > 0n ? known + JUMP + lost : known
   if (next === last.end) return
   if (options.rules.isJumpShownUnsynced) watermark.nextOffset = next
   else watermark.jumpTo(next)
+}
+
+/**
+ * Offsets that unreadable bytes may account for: two bytes a record, 64 KiB of them in a compressed block of nearly nothing,
+ * and a jump before each start of a session, or each block.
+ *
+ * @param leastSize bytes that a jump takes at least.
+ */
+function offsetsIn(sizeBytes: number, leastSize: number): bigint {
+  const parts = BigInt(Math.ceil(sizeBytes / leastSize))
+  return parts * (JUMP + BigInt(BLOCK_RAW_SIZE / 2)) + BigInt(Math.ceil(sizeBytes / 2))
 }
 
 function isCleanStop({ scan }: FoundJournal): boolean {

@@ -22,6 +22,7 @@ const KNOWN: readonly (readonly [number, number, string])[] = [
   [200014, 1000, 'a producer went on beyond numbers that were given up with a large batch'],
   [5003, 700, 'what was read in a file counted for what its next life held at the same position'],
   [200133, 1000, 'the same, in another partition'],
+  [420405, 600, 'a jump ended where an earlier one had, which was lost with the last block of a segment'],
   [303317, 600, 'offsets went on too low where what was synced last was missing as well'],
   [7364, 400, 'a body that was found intact was not checked again when it was read again, and had rotted'],
 ]

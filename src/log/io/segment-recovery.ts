@@ -44,8 +44,8 @@ export interface RecoveredSegments {
   readonly damagedPaths: readonly string[]
   /** Files that hold only what the journal holds too, to be removed. */
   readonly repeatedPaths: readonly string[]
-  /** Behind the last intact block lay bytes that no journal batch explains: offsets may have been given above the end. */
-  readonly isEndUncertain: boolean
+  /** Bytes behind the last intact block that no journal batch explains: offsets may have been given above the end. */
+  readonly lostEndSize: number
   readonly highestRun: number
 }
 
@@ -104,8 +104,8 @@ export function recoverSegments(options: SegmentRecoveryOptions): RecoveredSegme
     damagedPaths,
   )
   const repeatedPaths = found.filter(isRepeated).map(({ path }) => path)
-  const { segments, isEndUncertain } = openFromBehind(kept, { ...options, journalFirst }, damagedPaths)
-  return { segments, externals, orphanPaths, damagedPaths, repeatedPaths, isEndUncertain, highestRun }
+  const { segments, lostEndSize } = openFromBehind(kept, { ...options, journalFirst }, damagedPaths)
+  return { segments, externals, orphanPaths, damagedPaths, repeatedPaths, lostEndSize, highestRun }
 }
 
 /** Of files that begin at the same offset the last one with blocks counts: the others belong to runs that were given up. */
@@ -165,25 +165,25 @@ function openFromBehind(
   found: readonly Found[],
   options: SegmentRecoveryOptions,
   damagedPaths: string[],
-): { segments: Segment[]; isEndUncertain: boolean } {
-  let isEndUncertain = false
+): { segments: Segment[]; lostEndSize: number } {
+  let lostEndSize = 0
   let isBehindDamage = false
   const rest = [...found]
   for (let last = rest.pop(); last !== undefined; last = rest.pop()) {
     const opened = openLast(last, options)
     if (opened === undefined) {
       damagedPaths.push(last.path)
-      isEndUncertain = options.journalFirst === undefined
+      if (options.journalFirst === undefined) lostEndSize += options.fileSystem.sizeOf(last.path)
       isBehindDamage = true
       continue
     }
-    isEndUncertain ||= opened.isEndUncertain && options.journalFirst === undefined
+    if (options.journalFirst === undefined) lostEndSize += opened.lostSize
     // The damaged file's name ends this segment, should it not be set aside or a power cut bring it back: no more blocks.
     opened.segment.isClosed ||= isBehindDamage
     const segments = rest.map((each, index) => byName(each, (rest[index + 1] ?? last).baseOffset, options))
-    return { segments: [...segments, opened.segment], isEndUncertain }
+    return { segments: [...segments, opened.segment], lostEndSize }
   }
-  return { segments: [], isEndUncertain }
+  return { segments: [], lostEndSize }
 }
 
 /** A file that was not looked into: it ends where the next one begins. Its seed is read with its first block. */
@@ -203,10 +203,7 @@ function byName(found: Found, endOffset: bigint, options: SegmentRecoveryOptions
   }
 }
 
-function openLast(
-  found: Found,
-  options: SegmentRecoveryOptions,
-): { segment: Segment; isEndUncertain: boolean } | undefined {
+function openLast(found: Found, options: SegmentRecoveryOptions): { segment: Segment; lostSize: number } | undefined {
   const handle = options.fileSystem.open(found.path, 'existing')
   try {
     const header = readSegmentHeader(handle, found.path, options)
@@ -224,11 +221,12 @@ function openLast(
     segment.lastBlockPosition = last.position
     segment.lastBoot = last.boot
     segment.sizeBytes = isWhole ? size : endOfBlock(last)
-    // Cut or not: it takes no more blocks. Appending behind bytes that may come back would need rules of its own.
-    if (!isWhole) truncateQuietly(handle, segment.sizeBytes)
+    // Cut or not: it takes no more blocks. Appending behind bytes that may come back would need rules of its own. What
+    // nothing else tells of stays: the next open must know of it too.
+    if (!isWhole && options.journalFirst !== undefined) truncateQuietly(handle, segment.sizeBytes)
     // Nor does one of another key: blocks of one file are sealed with one key, or are all plain.
     segment.isClosed = !isWhole || endOfBlock(last) !== size || header.encryptionKeyId !== options.keys.currentId
-    return { segment, isEndUncertain: !isWhole }
+    return { segment, lostSize: isWhole ? 0 : size - segment.sizeBytes }
   } finally {
     handle.close()
   }
