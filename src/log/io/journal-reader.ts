@@ -93,6 +93,8 @@ export class JournalReader {
     }
     if (count === 0) return []
     const base = this.#used
+    // Overwritten now, and gone also when the read fails half-way.
+    this.#last = undefined
     file.handle.read(this.#buffer.bytes.subarray(base, base + end - start), start)
     this.#used += end - start
     const batches: (ReadBatch | null)[] = []
@@ -100,7 +102,7 @@ export class JournalReader {
     const batch = batches[count - 1] ?? null
     const { generation } = file
     const position = index.position(first + count - 1)
-    this.#last = batch === null ? undefined : { file, generation, position, bufferEnd: this.#used, batch }
+    if (batch !== null) this.#last = { file, generation, position, bufferEnd: this.#used, batch }
     return batches
   }
 

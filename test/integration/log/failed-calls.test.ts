@@ -1,0 +1,114 @@
+/** Single calls of the disk that fail: what they leave half done must not be taken for what was there before. */
+import assert from 'node:assert/strict'
+import * as fs from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { systemClock } from '../../../src/clock.ts'
+import { EdgeError } from '../../../src/errors.ts'
+import { LOG_SETTINGS, type Log, openLog, type Partition } from '../../../src/log/index.ts'
+import type { FileSystem, LogFile } from '../../../src/log/io/file-system.ts'
+import { createNodeFileSystem } from '../../../src/log/io/node-file-system.ts'
+import { silentLogger } from '../../../src/logger.ts'
+import { defaultsOf } from '../../../src/setting.ts'
+import { eventually } from '../../support/eventually.ts'
+import { append, range, readAll } from '../../support/partition-steps.ts'
+import { idsOf, recordsOf } from '../../support/records.ts'
+import { topicOptions } from '../../support/topic-options.ts'
+
+const SETTINGS = { ...defaultsOf(LOG_SETTINGS), journal_file_size: 256 * 1024, journal_files: 2, append_retry: 20 }
+
+/** What fails next, once. */
+interface Faults {
+  isReadFailing: boolean
+  isRenameFailing: boolean
+}
+
+const failure = (path: string): EdgeError => new EdgeError('EDGE_IO', `EIO on ${path}`, { details: { code: 'EIO', path } })
+
+function faulty(inner: FileSystem, faults: Faults): FileSystem {
+  return {
+    ...inner,
+    open: (path, mode) => faultyFile(path, inner.open(path, mode), faults),
+    rename(from, to) {
+      if (faults.isRenameFailing && from.endsWith('.external')) {
+        faults.isRenameFailing = false
+        throw failure(from)
+      }
+      inner.rename(from, to)
+    },
+  }
+}
+
+function faultyFile(path: string, inner: LogFile, faults: Faults): LogFile {
+  return {
+    size: () => inner.size(),
+    read(targetView, position) {
+      if (!faults.isReadFailing || !path.startsWith('journal/')) return inner.read(targetView, position)
+      faults.isReadFailing = false
+      // One bad sector: what lies before it was read already.
+      inner.read(targetView.subarray(0, targetView.length / 2), position)
+      throw failure(path)
+    },
+    readLater: (target, position) => inner.readLater(target, position),
+    write: (bytesView, position) => inner.write(bytesView, position),
+    datasync: (done) => inner.datasync(done),
+    truncate: (size) => inner.truncate(size),
+    close: () => inner.close(),
+  }
+}
+
+async function start(
+  context: TestContext,
+  partitionCount: number,
+): Promise<{ log: Log; faults: Faults; partitions: readonly Partition[]; reopen: () => Promise<readonly Partition[]> }> {
+  const path = fs.mkdtempSync(join(tmpdir(), 'edge-failed-calls-'))
+  context.after(() => fs.rmSync(path, { recursive: true, force: true }))
+  const faults: Faults = { isReadFailing: false, isRenameFailing: false }
+  const fileSystem = faulty(createNodeFileSystem(path), faults)
+  const options = { path, clock: systemClock, logger: silentLogger, settings: SETTINGS, fileSystem }
+  const log = await openLog(options)
+  context.after(() => log.close())
+  const { id } = await log.catalog.createStream('plant')
+  const topic = { name: 'pumps', partitionCount, options: topicOptions('durable') }
+  const { partitions } = await log.catalog.createTopic(id, topic)
+  const reopen = async (): Promise<readonly Partition[]> => {
+    await log.close()
+    const again = await openLog(options)
+    context.after(() => again.close())
+    return again.catalog.topic(id, 'pumps')?.partitions ?? []
+  }
+  return { log, faults, partitions, reopen }
+}
+
+test('a read of the journal that fails half-way leaves what others read before it as it was', async (context) => {
+  const { log, faults, partitions } = await start(context, 2)
+  const [first, second] = partitions
+  assert.ok(first && second)
+  await append(log, first, [recordsOf(range(0, 10), 500)], 10)
+  await append(log, second, [recordsOf(range(100, 110), 500)], 10)
+  const idsAt = async (partition: Partition, offset: bigint): Promise<number[]> =>
+    (await partition.read({ fromOffset: offset, maxCount: 1, maxBytes: 1 << 20 })).batches.flatMap(idsOf)
+  assert.deepEqual(await idsAt(first, 0n), [0])
+  faults.isReadFailing = true
+  await assert.rejects(async () => idsAt(second, 0n), { code: 'EDGE_IO' })
+  assert.deepEqual(await idsAt(first, 1n), [1])
+  assert.deepEqual(await idsAt(second, 1n), [101])
+})
+
+test('a large batch whose file could not be renamed stays readable, and is there after the next start', async (context) => {
+  const { log, faults, partitions, reopen } = await start(context, 1)
+  const [partition] = partitions
+  assert.ok(partition)
+  await append(log, partition, [recordsOf([0], 100), recordsOf([1], 600_000), recordsOf([2], 100)])
+  faults.isRenameFailing = true
+  let next = 3
+  const fill = async (): Promise<void> => append(log, partition, [recordsOf([next++], 8000)])
+  while (faults.isRenameFailing) await fill()
+  assert.deepEqual(await readAll(partition), range(0, next))
+  await eventually(() => partition.segmentCount > 1, 'the next try moves the large batch', 5000)
+  assert.deepEqual(await readAll(partition), range(0, next))
+  const [again] = await reopen()
+  assert.ok(again)
+  assert.deepEqual(await readAll(again), range(0, next))
+})
