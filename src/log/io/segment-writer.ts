@@ -194,7 +194,13 @@ export class SegmentWriter {
     const before = segment.path
     files.forget(before)
     segment.isExternal = false
-    fileSystem.rename(before, segment.path)
+    try {
+      fileSystem.rename(before, segment.path)
+    } catch (error) {
+      // It is read by the name it has, and renamed at the next try.
+      segment.isExternal = true
+      throw error
+    }
   }
 
   #draftFor(block: BlockFields): Draft {

@@ -24,7 +24,8 @@ interface Faults {
   isRenameFailing: boolean
 }
 
-const failure = (path: string): EdgeError => new EdgeError('EDGE_IO', `EIO on ${path}`, { details: { code: 'EIO', path } })
+const failure = (path: string): EdgeError =>
+  new EdgeError('EDGE_IO', `EIO on ${path}`, { details: { code: 'EIO', path } })
 
 function faulty(inner: FileSystem, faults: Faults): FileSystem {
   return {
@@ -61,7 +62,12 @@ function faultyFile(path: string, inner: LogFile, faults: Faults): LogFile {
 async function start(
   context: TestContext,
   partitionCount: number,
-): Promise<{ log: Log; faults: Faults; partitions: readonly Partition[]; reopen: () => Promise<readonly Partition[]> }> {
+): Promise<{
+  log: Log
+  faults: Faults
+  partitions: readonly Partition[]
+  reopen: () => Promise<readonly Partition[]>
+}> {
   const path = fs.mkdtempSync(join(tmpdir(), 'edge-failed-calls-'))
   context.after(() => fs.rmSync(path, { recursive: true, force: true }))
   const faults: Faults = { isReadFailing: false, isRenameFailing: false }
