@@ -85,15 +85,27 @@ test('what the retention of the upstream took is not sent again', () => {
   forSeeds({ ...HOSTILE, losesCursor: 0, upstreamExpires: 0.02 }, (world) => assertWhole(world))
 })
 
+/** Seeds that once showed a fault; kept because they are quick, as long as the world draws its chances in the same order. */
+const RETENTION_KNOWN: readonly (readonly [number, string])[] = [
+  [550, 'what the upstream forgot had left the local log by the time it was looked for, and nothing was said'],
+]
+const RETENTION = { ...HOSTILE, losesCursor: 0, hasRetention: true, forgetsUpTo: 30 }
+
+function assertNothingIsMissingInSilence(world: SyncWorld): void {
+  const there = new Set(world.ownOffsets)
+  for (let offset = 0n; offset < TOTAL; offset++) {
+    if (there.has(offset)) continue
+    const reported = world.reports.some(
+      (report) => (report.kind === 'gap' || report.kind === 'forgotten') && offset < report.end,
+    )
+    assert.ok(reported && offset < world.logStart, `seed ${world.options.seed}: ${offset} is missing in silence`)
+  }
+}
+
 test('local retention behind the cursor leaves no record out unless the upstream forgot it, and then says so', () => {
-  forSeeds({ ...HOSTILE, losesCursor: 0, hasRetention: true, forgetsUpTo: 30 }, (world) => {
-    const there = new Set(world.ownOffsets)
-    for (let offset = 0n; offset < TOTAL; offset++) {
-      if (there.has(offset)) continue
-      const reported = world.reports.some(
-        (report) => (report.kind === 'gap' || report.kind === 'forgotten') && offset < report.end,
-      )
-      assert.ok(reported && offset < world.logStart, `seed ${world.options.seed}: ${offset} is missing in silence`)
-    }
-  })
+  forSeeds(RETENTION, assertNothingIsMissingInSilence)
 })
+
+for (const [seed, fault] of RETENTION_KNOWN) {
+  test(`seed ${seed}: ${fault}`, () => assertNothingIsMissingInSilence(play({ ...CALM, ...RETENTION, seed })))
+}

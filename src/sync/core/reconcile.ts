@@ -2,7 +2,7 @@
  * Decides where a partition goes on, from what the upstream's tail proves and what the cursor remembers.
  *
  * The tail wins: it is what the upstream holds. The cursor only tells apart why something is not there: never sent,
- * forgotten by the upstream (sent again while the local log holds it), or taken by the upstream's own retention (not sent
+ * forgotten by the upstream (sent again while the local log holds it, else told as lost), or taken by the upstream's own retention (not sent
  * again). Pure.
  */
 import type { Cursor } from '../ports.ts'
@@ -25,7 +25,7 @@ export type Finding =
   | { readonly kind: 'agreed' }
   /** Sent before, outcome unknown until now: they are there. */
   | { readonly kind: 'recovered'; readonly from: bigint; readonly end: bigint }
-  /** Confirmed once, and no longer there: they are sent again. */
+  /** Confirmed once, and no longer there: they are sent again, as far as the local log holds them. */
   | { readonly kind: 'forgotten'; readonly from: bigint; readonly end: bigint }
   /** The upstream's own retention took our newest record. */
   | { readonly kind: 'expired' }
@@ -99,19 +99,25 @@ function resumeWithout(input: ReconcileInput, absent: Extract<TailVerdict, { kin
     return absent.isLimited ? { ...resume, finding: { kind: 'limited' } } : resume
   }
   const nextOffset = cursor.confirmedOffset + 1n
-  const isNeverSent = cursor.upstreamOffset === null || input.isGivenUp(logStart, nextOffset)
-  if (isNeverSent) return { ...resume, nextOffset }
-  // What it forgot is not here any more either, and what the log lost after it was never sent: a gap, found when reading.
-  if (nextOffset <= logStart) return { ...resume, nextOffset }
+  const there: Resume = { ...resume, nextOffset }
+  const known = cursor.upstreamOffset
+  if (known === null) return there
+  const isDropped = nextOffset <= logStart
   // Not ours to send again: our record was there, and everything up to it has gone since.
-  if (absent.upstreamStart > (cursor.upstreamOffset ?? 0n))
-    return { ...resume, nextOffset, finding: { kind: 'expired' } }
+  if (absent.upstreamStart > known) return isDropped ? there : { ...there, finding: { kind: 'expired' } }
+  // What the log holds no more is told as well, as far as the upstream's offsets show it.
+  const from = isDropped ? nextOffset - least(nextOffset, known + 1n - absent.upstreamStart) : logStart
+  if (input.isGivenUp(from, nextOffset)) return there
+  const resumeAt = isDropped ? nextOffset : logStart
   return {
     ...resume,
-    cursor: withIncarnation({ confirmedOffset: logStart - 1n, upstreamOffset: null }, incarnation),
-    finding: { kind: 'forgotten', from: logStart, end: nextOffset },
+    nextOffset: resumeAt,
+    cursor: withIncarnation({ confirmedOffset: resumeAt - 1n, upstreamOffset: null }, incarnation),
+    finding: { kind: 'forgotten', from, end: nextOffset },
   }
 }
+
+const least = (left: bigint, right: bigint): bigint => (left < right ? left : right)
 
 function withIncarnation(cursor: Cursor, incarnation: number): Cursor {
   return incarnation === 0 ? cursor : { ...cursor, incarnation }

@@ -46,11 +46,24 @@ test('an upstream that lost everything gets what the log still holds', () => {
   assert.deepEqual(resume.cursor, cursor(2n, null))
 })
 
-test('what the upstream lost and the log holds no more is not counted, and what was never sent stays a gap', () => {
+test('what the upstream lost and the log holds no more is told, and what was never sent stays a gap', () => {
   const resume = reconcile(input({ cursor: cursor(10n, 10n), logStart: 14n }))
-  assert.deepEqual([resume.nextOffset, resume.cursor, resume.finding.kind], [11n, null, 'agreed'])
+  assert.deepEqual([resume.nextOffset, resume.cursor], [11n, cursor(10n, null)])
+  assert.deepEqual(resume.finding, { kind: 'forgotten', from: 0n, end: 11n })
+  const later = reconcile(input({ cursor: resume.cursor ?? undefined, logStart: 14n }))
+  assert.deepEqual([later.nextOffset, later.finding.kind], [11n, 'agreed'], 'it is told once')
   const nothingBetween = reconcile(input({ cursor: cursor(10n, 10n), logStart: 11n }))
-  assert.deepEqual([nothingBetween.nextOffset, nothingBetween.finding.kind], [11n, 'agreed'])
+  assert.deepEqual(nothingBetween.finding, { kind: 'forgotten', from: 0n, end: 11n })
+
+  const verdict = { kind: 'absent', upstreamStart: 8n, upstreamEnd: 9n, isLimited: false } as const
+  const lastThree = reconcile(input({ cursor: cursor(10n, 10n), logStart: 14n, verdict }))
+  assert.deepEqual(lastThree.finding, { kind: 'forgotten', from: 8n, end: 11n })
+})
+
+test('what the retention of both sides took is not news', () => {
+  const verdict = { kind: 'absent', upstreamStart: 40n, upstreamEnd: 40n, isLimited: false } as const
+  const resume = reconcile(input({ cursor: cursor(10n, 39n), logStart: 14n, verdict }))
+  assert.deepEqual([resume.nextOffset, resume.cursor, resume.finding.kind], [11n, null, 'agreed'])
 })
 
 test('retention of the upstream is not taken for forgetting', () => {
