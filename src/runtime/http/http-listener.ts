@@ -8,6 +8,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
 import { parseAddress } from '../config/value.ts'
+import { watchHandshakes } from '../tls-handshakes.ts'
 import type { HttpSettings } from './settings.ts'
 import { type CertificateFiles, type WatchedCertificate, watchCertificate } from './tls-certificate.ts'
 
@@ -50,16 +51,22 @@ export async function listenHttp(
   }
   const files: CertificateFiles | null = tls.enabled ? { certPath: tls.cert_file, keyPath: tls.key_file } : null
   const certificate = files === null ? null : await watchCertificate(files, logger)
+  let endHandshakes = (): void => {}
   const server = certificate === null ? createServer(options, onRequest) : createSecure(certificate)
   server.maxConnections = http.max_connections
   server.maxHeadersCount = MAX_HEADERS
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuse(error, socket))
   server.on('drop', () => logger.warn('http.connection.refused', { max_connections: http.max_connections }))
   const { host, port } = await bind(server, http.address, reusePort)
-  return new Listener(server, host, port, () => certificate?.close(), logger)
+  const onClosing = (): void => {
+    certificate?.close()
+    endHandshakes()
+  }
+  return new Listener(server, host, port, onClosing, logger)
 
   function createSecure(watched: WatchedCertificate): TlsServer {
     const secure = createTlsServer({ ...options, ...watched.current }, onRequest)
+    endHandshakes = watchHandshakes(secure)
     watched.onChanged((pems) => secure.setSecureContext(pems))
     return secure
   }
@@ -70,14 +77,14 @@ class Listener implements HttpListener {
   readonly port: number
   failure: EdgeError | null = null
   private readonly server: Server | TlsServer
-  private readonly onClosed: () => void
+  private readonly onClosing: () => void
   private closing: Promise<void> | null = null
 
-  constructor(server: Server | TlsServer, host: string, port: number, onClosed: () => void, logger: Logger) {
+  constructor(server: Server | TlsServer, host: string, port: number, onClosing: () => void, logger: Logger) {
     this.server = server
     this.host = host
     this.port = port
-    this.onClosed = onClosed
+    this.onClosing = onClosing
     server.on('error', (cause) => {
       this.failure = toEdgeError(cause)
       logger.error('http.listener.failed', { reason: cause.message })
@@ -96,7 +103,7 @@ class Listener implements HttpListener {
         resolve()
       })
       this.server.closeIdleConnections()
-      this.onClosed()
+      this.onClosing()
     })
     return this.closing
   }

@@ -41,6 +41,8 @@ export interface TcpListener extends Listener {
 export async function listenTcp(options: TcpListenerOptions): Promise<TcpListener> {
   let secureContext = options.tls === null ? null : secureContextOf(options.tls)
   let connectionCount = 0
+  /** Connections that are nobody's yet: they have not told whether TLS comes. */
+  const silent = new Set<Socket>()
   // Paused: whoever serves the socket decides how it is read.
   const server = createServer(
     { allowHalfOpen: true, noDelay: true, keepAlive: true, pauseOnConnect: true },
@@ -52,7 +54,7 @@ export async function listenTcp(options: TcpListenerOptions): Promise<TcpListene
       }
       connectionCount++
       const context = secureContext
-      const served = context === null ? servePlain(socket, options) : sniff(socket, options, context)
+      const served = context === null ? servePlain(socket, options) : sniff(socket, options, context, silent)
       served.once('close', () => connectionCount--)
     },
   )
@@ -68,7 +70,11 @@ export async function listenTcp(options: TcpListenerOptions): Promise<TcpListene
     replaceCertificate(certificatePem, privateKeyPem) {
       secureContext = secureContextOf({ certificatePem, privateKeyPem })
     },
-    close: () => closeServer(server),
+    close() {
+      const closed = closeServer(server)
+      for (const socket of silent) socket.destroy()
+      return closed
+    },
   }
 }
 
@@ -111,11 +117,19 @@ function servePlain(accepted: Socket, options: TcpListenerOptions): Socket {
 }
 
 /** Waits for the first bytes, then gives them to whoever they are for. */
-function sniff(socket: Socket, options: TcpListenerOptions, secureContext: SecureContext): Socket {
+function sniff(socket: Socket, options: TcpListenerOptions, secureContext: SecureContext, silent: Set<Socket>): Socket {
   logErrors(socket, options.logger)
-  socket.setTimeout(FIRST_BYTES_TIMEOUT_MS, () => socket.destroy())
+  silent.add(socket)
+  const leave = () => void socket.destroy()
+  socket.setTimeout(FIRST_BYTES_TIMEOUT_MS, leave)
+  // A peer that only looked whether somebody listens: half of its connection would stay.
+  socket.once('end', leave)
+  socket.once('close', () => silent.delete(socket))
   socket.once('data', (bytes: Buffer) => {
     socket.setTimeout(0)
+    socket.off('timeout', leave)
+    socket.off('end', leave)
+    silent.delete(socket)
     socket.pause()
     socket.unshift(bytes)
     if (detectProtocol(bytes) === 'tls') {

@@ -11,6 +11,7 @@ import { createServer as createSecureServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Logger } from '../../logger.ts'
+import { watchHandshakes } from '../tls-handshakes.ts'
 import type { ByteSession, ByteTransport } from './byte-session.ts'
 import { addressOf, closeServer, type ListenAddress, type Listener, listen } from './tcp-listener.ts'
 import { encodeClose, encodeWebsocketFrame, OPCODE, WebsocketDecoder } from './websocket-frames.ts'
@@ -54,6 +55,7 @@ export async function listenWebsocket(options: WebsocketListenerOptions): Promis
   const { tls } = options
   const secured = tls === undefined ? null : createSecureServer({ ...http, ...pemsOf(tls) }, refusePlain)
   const server = secured ?? createServer(http, refusePlain)
+  const endHandshakes = secured === null ? () => {} : watchHandshakes(secured)
   server.maxConnections = options.maxConnections + MAX_HANDSHAKES
   server.on('drop', () => options.logger.warn('server.websocket.over_limit', { limit: server.maxConnections }))
   server.on('upgrade', (request, socket, head) => {
@@ -86,6 +88,7 @@ export async function listenWebsocket(options: WebsocketListenerOptions): Promis
       const closed = closeServer(server)
       // Those still in their handshake; whoever is through it belongs to its session.
       server.closeAllConnections()
+      endHandshakes()
       return closed
     },
   }

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -49,6 +51,19 @@ function ping(port: number): Promise<{ text: string; fingerprint: string }> {
     outgoing.end()
   })
 }
+
+test('a listener that closes does not wait for peers that never speak TLS', async () => {
+  await using files = await makeFiles()
+  const tls = { enabled: true, cert_file: files.certPath, key_file: files.keyPath }
+  await using server = await startTestHttp({ settings: { 'http.tls': tls } })
+  const silent = connect(server.http.port, '127.0.0.1').on('error', () => {})
+  await once(silent, 'connect')
+  // The server has accepted it when it answers the next one.
+  await ping(server.http.port)
+  const ended = once(silent.resume(), 'close')
+  await server.http.close()
+  await ended
+})
 
 test('with a certificate the API speaks HTTPS, and plain HTTP gets nowhere', async () => {
   await using files = await makeFiles()

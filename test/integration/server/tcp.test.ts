@@ -227,6 +227,21 @@ describe('TLS', () => {
     assert.deepEqual(answer, Buffer.alloc(8))
   })
 
+  test('connections that tell nothing end with their peer, and with the listener', async () => {
+    await using running = await startProtocolServer({ tls: { ...(await makeCertificate()), isRequired: false } })
+    const { listener } = running
+    const looker = connect(listener.port, '127.0.0.1')
+    looker.end()
+    await once(looker.resume(), 'close')
+    await eventually(() => listener.connectionCount === 0, 'the connection is gone')
+
+    const silent = connect(listener.port, '127.0.0.1').on('error', () => {})
+    await eventually(() => listener.connectionCount === 1, 'the connection is accepted')
+    const ended = once(silent.resume(), 'close')
+    await listener.close()
+    await ended
+  })
+
   test('takes up a new certificate without ending connections', async () => {
     await using running = await startProtocolServer({ tls: { ...(await makeCertificate()), isRequired: false } })
     const first = await pingOverTls(running.listener.port)

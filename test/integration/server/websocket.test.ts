@@ -151,6 +151,24 @@ test('with a certificate it is served over TLS, a new certificate counts for new
   await once(plain, 'close')
 })
 
+test('over TLS, too, it does not wait for peers that never begin', async (context) => {
+  const directory = mkdtempSync(join(tmpdir(), 'edge-wss-'))
+  context.after(() => rmSync(directory, { recursive: true }))
+  const tls = await loadCertificate({ type: 'self-signed', directory }, systemClock)
+  await using running = await startProtocolServer()
+  const accept = running.server.acceptByteSession.bind(running.server)
+  const where = { host: '127.0.0.1', port: 0, maxConnections: 10, logger: silentLogger }
+  const listener = await listenWebsocket({ ...where, tls, accept })
+  const silent = connect(listener.port, '127.0.0.1').on('error', () => {})
+  await once(silent, 'connect')
+  // The server has accepted it when it answers the next one.
+  const secured = await pingOverTls(listener.port, tls.certificatePem)
+  secured.destroy()
+  const ended = once(silent.resume(), 'close')
+  await listener.close()
+  await ended
+})
+
 /** A handshake and a ping with a mask of zeros, by hand: Node's WebSocket takes no certificate of ours. */
 async function pingOverTls(port: number, ca: string): Promise<TLSSocket> {
   const socket = connectTls({ host: '127.0.0.1', servername: 'localhost', port, ca })
