@@ -81,12 +81,12 @@ class BinaryUpstream implements Upstream {
     })
   }
 
-  ensureTopic(topic: TopicName, partitionCount: number): Promise<void> {
+  ensureTopic(topic: TopicName, partitionCount: number): Promise<string> {
     return this.#topics.ensure(topic, partitionCount)
   }
 
-  hasTopic(topic: TopicName): Promise<boolean> {
-    return this.#topics.isStillThere(topic)
+  findTopic(topic: TopicName): Promise<string | null> {
+    return this.#topics.find(topic)
   }
 
   async pollTail(topic: TopicName, partitionId: number, request: TailRequest): Promise<TailPage> {

@@ -39,6 +39,7 @@ export class PartitionRunner {
   readonly #forwarder: Forwarder
   readonly #unsubscribe: () => void
   #upstream: Upstream | null = null
+  #topicIncarnation: string | null = null
   #outgoing: Outgoing | null = null
   #timer: ReturnType<typeof setTimeout> | null = null
   #budgetTimer: ReturnType<typeof setTimeout> | null = null
@@ -63,6 +64,11 @@ export class PartitionRunner {
 
   get view(): ForwarderView {
     return this.#forwarder.view()
+  }
+
+  /** Which upstream topic of that name it compared itself with; null before the first time. */
+  get topicIncarnation(): string | null {
+    return this.#topicIncarnation
   }
 
   linkUp(upstream: Upstream): void {
@@ -111,7 +117,7 @@ export class PartitionRunner {
     switch (effect.type) {
       case 'ensure-topic':
         this.#answer(effect.ticket, async (upstream) => {
-          await upstream.ensureTopic(target, this.options.partitionCount())
+          this.#topicIncarnation = await upstream.ensureTopic(target, this.options.partitionCount())
           return { type: 'topic-ready', ticket: effect.ticket }
         })
         return

@@ -31,21 +31,21 @@ export class TopicRegistry {
     this.#commands = commands
   }
 
-  async ensure(topic: TopicName, partitionCount: number): Promise<void> {
+  /** @returns which topic of that name it is. */
+  async ensure(topic: TopicName, partitionCount: number): Promise<string> {
     const key = keyOf(topic)
     for (;;) {
       const known = this.#known.get(key)
       if (known !== undefined) {
         const found = await known.catch(() => null)
-        if (found !== null && found.partitionCount >= partitionCount) return
+        if (found !== null && found.partitionCount >= partitionCount) return found.incarnation
         // Another caller asked for fewer, or failed: it is this one's turn now.
         if (this.#known.get(key) !== known) continue
       }
       const making = this.#make(topic, partitionCount)
       this.#known.set(key, making)
       try {
-        await making
-        return
+        return (await making).incarnation
       } catch (error) {
         if (this.#known.get(key) === making) this.#known.delete(key)
         throw error
@@ -53,16 +53,14 @@ export class TopicRegistry {
     }
   }
 
-  /** @returns false when it is gone, or another one has its name; it is forgotten then. */
-  async isStillThere(topic: TopicName): Promise<boolean> {
+  /** @returns which topic of that name is there now, null for none. When it is not the known one, that is forgotten. */
+  async find(topic: TopicName): Promise<string | null> {
     const key = keyOf(topic)
     const known = this.#known.get(key)
     const before = await known?.catch(() => undefined)
-    if (before === undefined) return true
     const now = await this.#commands.find(topic)
-    if (now?.incarnation === before.incarnation || this.#known.get(key) !== known) return true
-    this.#known.delete(key)
-    return false
+    if (now?.incarnation !== before?.incarnation && this.#known.get(key) === known) this.#known.delete(key)
+    return now?.incarnation ?? null
   }
 
   /** The server says that it is not there after all. */

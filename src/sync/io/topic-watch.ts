@@ -42,8 +42,12 @@ export class TopicWatch {
   }
 
   async #lookFor(upstream: Upstream, target: TopicName, runners: readonly PartitionRunner[]): Promise<void> {
+    let lost: PartitionRunner[]
     try {
-      if (await upstream.hasTopic(target)) return
+      const incarnation = await upstream.findTopic(target)
+      // Each for itself: a partition with a message to send may have had the topic made anew, and tells the others nothing.
+      lost = runners.filter((runner) => runner.topicIncarnation !== incarnation)
+      if (lost.length === 0) return
     } catch (error) {
       // A lost link is told by itself, and who may not look finds out with the next send.
       if (error instanceof EdgeError) return
@@ -53,7 +57,7 @@ export class TopicWatch {
     const { streamName, topicName } = target
     const text = `${streamName}/${topicName} was deleted upstream: it is made again and filled from the local log`
     logger.warn('sync.topic.missing', { upstream: upstreamName, stream: streamName, topic: topicName, text })
-    for (const runner of runners) runner.topicLost()
+    for (const runner of lost) runner.topicLost()
   }
 }
 

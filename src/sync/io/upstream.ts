@@ -10,10 +10,14 @@ export interface Upstream {
   readonly peer: string
   /** Settles when the link is over; every request that waits fails with the same error. */
   readonly closed: Promise<EdgeError>
-  /** Creates stream, topic and partitions up to `partitionCount` where they are missing. */
-  ensureTopic(topic: TopicName, partitionCount: number): Promise<void>
-  /** Looks whether the topic that was made sure of is still there, and the same one. What is not is forgotten. */
-  hasTopic(topic: TopicName): Promise<boolean>
+  /**
+   * Creates stream, topic and partitions up to `partitionCount` where they are missing.
+   *
+   * @returns the topic's incarnation: another one for a topic that was deleted and made again under its name.
+   */
+  ensureTopic(topic: TopicName, partitionCount: number): Promise<string>
+  /** Looks which incarnation of the topic is there now; null for none. One that is gone is made sure of anew when asked. */
+  findTopic(topic: TopicName): Promise<string | null>
   pollTail(topic: TopicName, partitionId: number, request: TailRequest): Promise<TailPage>
   /**
    * Sends one batch, which is stored whole or not at all; ids come from its offsets and seed. Its bytes are the callee's.

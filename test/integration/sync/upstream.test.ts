@@ -150,7 +150,8 @@ for (const protocol of ['iggy', 'iggy+http'] as const) {
     context.after(() => http[Symbol.asyncDispose]())
     const port = protocol === 'iggy' ? tcp.listener.port : Number(new URL(http.url).port)
     const source = new MemorySource()
-    source.addTopic('sensors', 'temp', 2)[1]?.append(...numbers(0, 20))
+    const [first, second] = source.addTopic('sensors', 'temp', 2)
+    second?.append(...numbers(0, 20))
     const url = `${protocol}://iggy:iggy@127.0.0.1:${port}`
     const sync = start(context, source, {
       upstreams: [{ name: 'central', url, ...FAST, topicCheckIntervalMs: 20 }],
@@ -167,6 +168,13 @@ for (const protocol of ['iggy', 'iggy+http'] as const) {
         return second?.length === 20
       }, `${again}: it is there again`)
     }
+    // The first partition has the topic made anew: the second one, with nothing to send, must not take it for its own.
+    await client.topics.delete('site-7', 'temp')
+    first?.append('one more')
+    await eventually(async () => {
+      const counts = (await readAll(readable, 'site-7', 'temp', 2).catch(() => [])).map(({ length }) => length)
+      return counts[0] === 1 && counts[1] === 20
+    }, 'all partitions are there again')
   })
 }
 
