@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,6 +16,19 @@ function projectWithClient(context: TestContext): string {
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
   return folder
 }
+
+test('the compiled client has its QUIC transport with it', { timeout: 120_000 }, (context) => {
+  const folder = projectWithClient(context)
+  // The transport is found by its place, not by an import: the package tells of one that is missing, and goes on without.
+  writeFileSync(
+    join(folder, 'run.js'),
+    `const { loadWebTransport } = await import('./node_modules/iggy-edge/quinn-transport/index.js')
+const { transportName } = await loadWebTransport()
+process.stdout.write(transportName)\n`,
+  )
+  const { stdout, stderr } = spawnSync(process.execPath, ['run.js'], { cwd: folder, encoding: 'utf8' })
+  assert.deepEqual({ stdout, stderr }, { stdout: 'quinn', stderr: '' })
+})
 
 test('the compiled client is imported by name, with its types', { timeout: 120_000 }, (context) => {
   const folder = projectWithClient(context)
