@@ -1,30 +1,55 @@
 /** What an operator can do about a finding, by the beginning of its event's name. Pure. */
 import type { LogFinding } from '../../log/index.ts'
 
-/** The first entry whose key begins the event wins, so the longer ones stand first. */
-const ADVICE: readonly (readonly [prefix: string, advice: string])[] = [
+/**
+ * The first entry whose key begins the event wins, so the longer ones stand first. A test holds that every event of the log
+ * has an entry, and every entry an event.
+ */
+export const FINDING_ADVICE: readonly (readonly [prefix: string, advice: string])[] = [
   [
     'log.hole',
     'The named offsets are lost here; all others read on. If the upstream has them, nothing is lost overall. Check the disk.',
   ],
-  [
-    'log.batch.corrupt',
-    'The named offsets are set aside. Check the disk and its cable; replace it when this comes again.',
-  ],
   ['log.sync', 'The disk refused a write. Look at dmesg and free space; replace the disk when this comes again.'],
+  ['log.append.resumed', 'Nothing has to be done now; dmesg may tell why the disk refused before.'],
   ['log.append', 'The disk refused a write. Look at dmesg and free space; replace the disk when this comes again.'],
+  ['log.repack', 'The disk refused a write. Look at dmesg and free space; replace the disk when this comes again.'],
   ['log.disk', 'Free space on the disk, or lower retention and the disk budget.'],
   [
-    'log.overflow',
-    'A topic was full. Raise its size, shorten its expiry, or see why its upstream does not take the data.',
+    'log.topic.full',
+    'Messages are refused or dropped until there is room: raise its size or the disk budget, shorten its expiry, or see why its upstream does not take the data.',
+  ],
+  ['log.topic.room', 'Nothing has to be done: it takes messages again.'],
+  [
+    'log.retention.unread_dropped',
+    'The named messages are lost here. Raise the disk budget, or see why the consumer or the upstream does not read.',
+  ],
+  ['log.retention', 'Old messages cannot be dropped, tried again. Look at dmesg and the rights of the data folder.'],
+  ['log.journal.stuck', 'The journal cannot be emptied for lack of room: free space, or lower retention.'],
+  [
+    'log.journal',
+    'A file of the data folder was deleted or overwritten. What it held is lost here; see who else writes there.',
   ],
   [
-    'log.quarantine',
+    'log.file.quarantined',
     'Unknown or damaged files were set aside in the data folder. Nothing needs them; look at them if you like.',
   ],
+  ['log.file', 'A file cannot be read or moved. Check the rights of the data folder, and the disk.'],
+  [
+    'log.decrypt',
+    'Give the key that was used then: log.encryption.previous_keys takes it. Else the range is lost here.',
+  ],
   ['log.trash', 'A folder could not be removed. Check the rights of the data folder.'],
-  ['log.offset.clamped', 'A consumer was ahead of the log after a power cut; it goes on at the end of the log.'],
-  ['log.cursor', 'A cursor was ahead of the log after a power cut; sync compares with the upstream and goes on.'],
+  ['log.offsets.clamped', 'A consumer was ahead of the log after a power cut; it goes on at the end of the log.'],
+  ['log.offsets', 'Offsets of consumers may be older than they were: some messages come to them again.'],
+  ['log.checkpoint', 'The next start takes longer; look at free space when this comes again.'],
+  ['log.store', 'The identity of the store was made anew. Check the disk, and that topics and users are whole.'],
+  ['log.recovery.deleted', 'Nothing has to be done: what was deleted stays deleted.'],
+  ['log.recovery', 'Messages without a topic were kept in one that was made for them: read it, then delete it.'],
+  [
+    'log.descriptor.key_twice',
+    'A topic was left out. If its folder is a copy, remove it; else keep the data folder and ask.',
+  ],
   ['log.descriptor', 'A topic was rebuilt from its files. Check its name and its options.'],
   [
     'log.metadata',
@@ -33,9 +58,9 @@ const ADVICE: readonly (readonly [prefix: string, advice: string])[] = [
 ]
 const FALLBACK = {
   error: 'Keep the log of the service and the data folder, and look at the disk.',
-  warn: 'Nothing has to be done; it was put right.',
+  warn: 'Look at the log of the service; it goes on by itself.',
 } as const
 
 export function findingAdvice({ event, level }: Pick<LogFinding, 'event' | 'level'>): string {
-  return ADVICE.find(([prefix]) => event.startsWith(prefix))?.[1] ?? FALLBACK[level]
+  return FINDING_ADVICE.find(([prefix]) => event.startsWith(prefix))?.[1] ?? FALLBACK[level]
 }

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { findingAdvice } from '../../../../src/runtime/observe/finding-advice.ts'
 import { MAX_LISTED_TOPICS, type OverviewSources, viewOverview } from '../../../../src/runtime/observe/overview.ts'
 import { MemoryLog } from '../../../support/memory-log.ts'
 import { topicOptions } from '../../../support/topic-options.ts'
@@ -49,9 +48,4 @@ test('a topic that no route forwards has no lag, which is not a lag of zero', as
   const visible = [{ streamName: 's', topic }]
   assert.equal(viewOverview(sourcesOf(log), visible, 2_000_000n).topics[0]?.sync_lag, null)
   assert.equal(viewOverview(sourcesOf(log, 0n), visible, 2_000_000n).topics[0]?.sync_lag, 0n)
-})
-
-test('every finding comes with what to do', () => {
-  for (const event of ['log.hole', 'log.sync.failed', 'log.metadata.rebuilt', 'something.new'])
-    for (const level of ['error', 'warn'] as const) assert.ok(findingAdvice({ event, level }).length > 20)
 })
