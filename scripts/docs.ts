@@ -5,6 +5,7 @@ import { COMMANDS } from '../src/runtime/cli/commands.ts'
 import { formatCommandReference } from '../src/runtime/cli/document.ts'
 import { formatCommentedConfig, formatReference } from '../src/runtime/config/document.ts'
 import { LISTS, SECTIONS } from '../src/runtime/config/schema.ts'
+import { formatMetricReference } from '../src/runtime/observe/metrics-document.ts'
 import { formatErrorReference } from '../src/runtime/server/error-document.ts'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -16,6 +17,7 @@ export function generatedDocuments(): ReadonlyMap<string, string> {
     ['config/edge.toml', formatCommentedConfig(tables)],
     ['docs/configuration.md', formatReference(tables)],
     ['docs/errors.md', formatErrorReference()],
+    ['docs/metrics.md', formatMetricReference()],
     ['docs/cli.md', formatCommandReference(COMMANDS)],
   ])
 }
