@@ -132,7 +132,8 @@ function openFolder(path: string, expectExisting: boolean): FileSystem {
     mkdirSync(dirname(path), { recursive: true })
     mkdirSync(path, { recursive: true, mode: FOLDER_MODE })
   } catch (cause) {
-    throw new EdgeError('EDGE_STORE_MISSING', `data folder ${path} cannot be made: ${String(cause)}`, { cause })
+    const { message } = toEdgeError(cause)
+    throw new EdgeError('EDGE_STORE_MISSING', `data folder ${path} cannot be made: ${message}`, { cause })
   }
   return createNodeFileSystem(path)
 }

@@ -47,7 +47,8 @@ function exitCodeOf(error: EdgeError): number {
   if (isUsageError(error)) return EXIT.usage
   // What may pass by itself (another process ends, a disk is mounted late) must not keep a supervisor from trying again.
   if (error.kind === 'config') return error.isRetryable ? EXIT.tryLater : EXIT.config
-  return error.kind === 'upstream' ? EXIT.unavailable : EXIT.failed
+  // A server that refuses was reached.
+  return error.kind === 'upstream' && error.code !== 'EDGE_UPSTREAM_REFUSED' ? EXIT.unavailable : EXIT.failed
 }
 
 /** Our own mistakes end the process with their stack: the supervisor restarts it into a checked state. */

@@ -32,7 +32,9 @@ export async function checkStore(values: Values, context: CommandContext): Promi
 /** Before the first start there is nothing to check, unless the configuration says that there must be. */
 function sayNoStore(config: Config, path: string, form: OutputForm, context: CommandContext): number {
   const isMissing = config.system.expect_existing
-  const text = isMissing ? 'is not there, and system.expect_existing says it must be' : 'is not there yet'
+  const text = isMissing
+    ? 'holds no store, and system.expect_existing says it must'
+    : 'holds no store yet: the first start makes it'
   if (form === 'json') context.print(formatRow({ configuration: 'sound', data: path, store: 'missing' }, 'json'))
   else context.print(`configuration: sound\ndata folder ${path} ${text}`)
   return isMissing ? EXIT.failed : EXIT.ok

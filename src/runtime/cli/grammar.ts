@@ -132,7 +132,7 @@ export function parseCommandLine<C extends CommandSpec>(
   const bare = takeOptions(rest, command, [...command.arguments, ...shared], values)
   placeBare(bare, command, values)
   const missing = command.arguments.find((each) => each.isRequired && !isSettled(each, command, values))
-  if (missing !== undefined) throw usageError(`${missing.name.toUpperCase()} is missing: ${usageLine(command)}`)
+  if (missing !== undefined) throw usageError(`${shownName(missing)} is missing: ${usageLine(command)}`)
   return { command, values: new Values(values) }
 }
 
@@ -230,8 +230,12 @@ function isSettled({ name }: Argument, command: CommandSpec, values: ReadonlyMap
   return values.has(name) || command.arguments.some((each) => each.insteadOf === name && values.has(each.name))
 }
 
-const usageLine = (command: CommandSpec): string =>
-  `iggy-edge ${command.path.join(' ')} ${usageOf(command)}; --help tells more`
+const usageLine = (command: CommandSpec): string => `${formOf(command)}; --help tells more`
+
+/** By place it is shown in capitals, as in the form; what has only a name, by that. */
+const shownName = ({ name, isPositional }: Argument): string => (isPositional ? name.toUpperCase() : `--${name}`)
+
+const formOf = (command: CommandSpec): string => ['iggy-edge', ...command.path, usageOf(command)].join(' ').trimEnd()
 
 export function usageOf(command: CommandSpec): string {
   const places = command.arguments.filter((each) => each.isPositional)
@@ -239,11 +243,15 @@ export function usageOf(command: CommandSpec): string {
   return words.map((word, i) => (places[i]?.isRequired ? word : `[${word}]`)).join(' ')
 }
 
+const HEAD_WIDTH = 36
+
 export function formatHelp(command: CommandSpec, common: readonly Argument[]): string {
-  const lines = [`iggy-edge ${command.path.join(' ')} ${usageOf(command)}`, '', command.summary, '']
+  const lines = [formOf(command), '', command.summary, '']
   const row = (each: Argument) => {
     const names = [each.name, ...(each.aliases ?? [])].map((name) => (name.length === 1 ? `-${name}` : `--${name}`))
-    return `  ${`${names.join(', ')}${each.isFlag ? '' : ' VALUE'}`.padEnd(36)} ${each.summary}`
+    const head = `${names.join(', ')}${each.isFlag ? '' : ' VALUE'}`
+    // A longer head has a line of its own, so that the sentences stand below each other.
+    return `  ${head.length > HEAD_WIDTH ? `${head}\n${' '.repeat(HEAD_WIDTH + 2)}` : head.padEnd(HEAD_WIDTH)} ${each.summary}`
   }
   return [
     ...lines,
@@ -252,12 +260,12 @@ export function formatHelp(command: CommandSpec, common: readonly Argument[]): s
   ].join('\n')
 }
 
-/** The commands below `words`, or all; unknown words are named. */
+/** The commands below `words`, or all; unknown words are named, and what the first of them could go on with is shown. */
 export function formatOverview(words: readonly string[], commands: readonly CommandSpec[]): string {
-  const begins = (path: readonly string[]) => words.every((word, i) => path[i] === word)
-  const below = commands.filter(({ path, aliases = [] }) => [path, ...aliases].some(begins))
+  const below = commandsBelow(words, commands)
   const isUnknown = below.length === 0
-  const rows = words.length === 0 || isUnknown ? nounRows(commands) : below.map(commandRow)
+  const near = isUnknown ? commandsBelow(words.slice(0, 1), commands) : below
+  const rows = words.length === 0 || near.length === 0 ? nounRows(commands) : near.map(commandRow)
   return [
     isUnknown ? `iggy-edge: unknown command "${words.join(' ')}"` : 'iggy-edge: commands',
     '',
@@ -265,6 +273,11 @@ export function formatOverview(words: readonly string[], commands: readonly Comm
     '',
     'iggy-edge COMMAND --help tells more.',
   ].join('\n')
+}
+
+function commandsBelow(words: readonly string[], commands: readonly CommandSpec[]): readonly CommandSpec[] {
+  const begins = (path: readonly string[]) => words.every((word, i) => path[i] === word)
+  return commands.filter(({ path, aliases = [] }) => [path, ...aliases].some(begins))
 }
 
 const commandRow = ({ path, summary }: CommandSpec): readonly [string, string] => [path.join(' '), summary]

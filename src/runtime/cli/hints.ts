@@ -26,6 +26,11 @@ const HINTS: Partial<Readonly<Record<ErrorCode, string>>> = {
   EDGE_USERNAME_INVALID: 'a name has 3 to 50 bytes',
   EDGE_PASSWORD_INVALID: 'a password has 3 to 100 bytes',
   EDGE_OPTION_UNKNOWN: 'iggy-edge options topic lists all',
+  EDGE_OPTION_INVALID: 'iggy-edge options topic says which values each option takes',
+  EDGE_TOPIC_SIZE_INVALID: 'a topic holds at least one segment: see segment_size in iggy-edge options topic',
+  EDGE_ROOT_PROTECTED:
+    'the first user stays, active and with its name and rights; iggy-edge user password changes its password',
+  EDGE_FEATURE_UNAVAILABLE: 'the server has no such command, or not any more',
   EDGE_ADDRESS_IN_USE: 'end the other process, or choose another address in the configuration',
   EDGE_STORE_IN_USE: 'stop the service first, or ask it: iggy-edge status',
   EDGE_STORE_MISSING: 'check that the disk is mounted, or name the folder with --data',
@@ -35,8 +40,13 @@ const HINTS: Partial<Readonly<Record<ErrorCode, string>>> = {
   EDGE_DISK_FULL: 'free space, or lower retention and the disk budget',
 }
 
+/** Some commands answer this for a missing stream, topic or partition alike. */
+const RESOURCE_NOT_FOUND = 20
+const NOT_FOUND_HINT =
+  'iggy-edge stream list, iggy-edge topic list STREAM and topic get STREAM TOPIC show what there is'
+
 /** One line for a person; nothing is added where the words themselves were wrong and say what was expected. */
 export function formatError(error: EdgeError): string {
-  const hint = HINTS[error.code]
+  const hint = error.details.iggyCode === RESOURCE_NOT_FOUND ? NOT_FOUND_HINT : HINTS[error.code]
   return hint === undefined || isUsageError(error) ? error.message : `${error.message}; ${hint}`
 }

@@ -112,7 +112,7 @@ describe('a stopped store', () => {
 
   it('is not there: check says so, and it is wrong only when there must be one', async () => {
     const none = join(folder, 'none')
-    assert.match((await run(`check --data ${none}`)).stdout, /is not there yet/)
+    assert.match((await run(`check --data ${none}`)).stdout, /holds no store yet/)
     const expected = await runCommand(['check', '--data', none], { EDGE_SYSTEM__EXPECT_EXISTING: 'true' })
     assert.equal(expected.code, 1)
   })

@@ -29,7 +29,9 @@ export async function sendMessages(
   let sentCount = 0
   for await (const batch of batchesOf(messagesOf(values))) {
     if (signal.aborted) break
-    last.confirmation = await client.messages.send(stream, topic, partitioning, batch)
+    last.confirmation = await client.messages.send(stream, topic, partitioning, batch).catch((error: unknown) => {
+      throw afterSome(error, sentCount)
+    })
     sentCount += batch.length
   }
   if (sentCount === 0)
@@ -41,6 +43,13 @@ export async function sendMessages(
     partition: partitionId,
     base_offset: baseOffset,
   })
+}
+
+/** Who sends the rest later must know where it begins. */
+function afterSome(cause: unknown, sentCount: number): unknown {
+  if (sentCount === 0 || !(cause instanceof EdgeError)) return cause
+  const { code, details, message } = cause
+  return new EdgeError(code, `after ${sentCount} messages that were sent: ${message}`, { details, cause })
 }
 
 function partitioningOf(values: Values): Partitioning {

@@ -43,7 +43,7 @@ export const TOPIC_COMMANDS: readonly Command[] = [
         name: 'partitions',
         aliases: ['partitions-count'],
         isPositional: true,
-        summary: `Partitions, 1 to ${MAX_PARTITIONS}; default 1.`,
+        summary: `Partitions, 0 to ${MAX_PARTITIONS}; default 1.`,
       },
       ...SETTINGS,
       { name: 'topic-id', aliases: ['t'], ...IGNORED_ID },

@@ -127,6 +127,8 @@ describe('command line grammar', () => {
     const parsed = parseCommandLine(['topic', 'paint'], COMMANDS, COMMON)
     assert.ok('help' in parsed && parsed.isError)
     assert.match(parsed.help, /unknown command "topic paint"/)
+    assert.match(parsed.help, /topic create +Create a topic\./)
+    assert.doesNotMatch(parsed.help, /message/)
   })
 
   it('gives help when asked, which is no error', () => {
