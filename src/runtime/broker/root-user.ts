@@ -18,7 +18,7 @@ export interface RootCredentials {
 }
 
 /**
- * What the operator asks for; looked at only when there is no root user yet.
+ * What the operator asks for; used only when there is no root user yet.
  *
  * @param environment values of IGGY_ROOT_USERNAME and IGGY_ROOT_PASSWORD.
  * @throws {EdgeError} EDGE_CONFIG_INVALID when only one of them is set.
@@ -30,8 +30,11 @@ export function rootCredentialsFrom(
   const { username, password } = environment
   if (username !== undefined && password !== undefined) return { username, password }
   if (username !== undefined || password !== undefined) {
-    const missing = username === undefined ? 'IGGY_ROOT_USERNAME' : 'IGGY_ROOT_PASSWORD'
-    throw new EdgeError('EDGE_CONFIG_INVALID', `${missing}: IGGY_ROOT_USERNAME and IGGY_ROOT_PASSWORD go together`)
+    const [found, missing] =
+      username === undefined
+        ? ['IGGY_ROOT_PASSWORD', 'IGGY_ROOT_USERNAME']
+        : ['IGGY_ROOT_USERNAME', 'IGGY_ROOT_PASSWORD']
+    throw new EdgeError('EDGE_CONFIG_INVALID', `${found} is set without ${missing}: set both, or neither`)
   }
   return isDev ? DEFAULT_ROOT : { username: DEFAULT_ROOT.username, password: null }
 }

@@ -95,7 +95,7 @@ describe('the root user', () => {
       username: 'iggy',
       password: null,
     })
-    assert.throws(() => rootCredentialsFrom({ username: 'a', password: undefined }, true), /IGGY_ROOT_PASSWORD/)
+    assert.throws(() => rootCredentialsFrom({ username: 'a', password: undefined }, true), /without IGGY_ROOT_PASSWORD/)
   })
 
   test('cannot be deleted, deactivated or stripped of its rights', async () => {
