@@ -113,7 +113,10 @@ function serve(socket: Duplex, peer: Socket, head: Buffer, options: WebsocketLis
     {
       data: (bytesView) => session.receive(bytesView),
       messageEnded() {},
-      ping: (payload) => void socket.write(encodeWebsocketFrame(OPCODE.pong, payload)),
+      ping(payload) {
+        // The RFC asks for an answer to the newest ping only: a peer that does not read them piles up nothing here.
+        if (!socket.writableNeedDrain) socket.write(encodeWebsocketFrame(OPCODE.pong, payload))
+      },
       closed: (code) => void socket.end(encodeClose(code)),
     },
     MAX_MESSAGE_BYTES,

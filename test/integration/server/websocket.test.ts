@@ -87,6 +87,30 @@ test('connections above the limit get 503, a plain request 426, a bad handshake 
   first.close()
 })
 
+test('pings of a peer that does not read pile up nothing, and it is served when it reads again', async () => {
+  await using it = await start()
+  const socket = connect({ host: '127.0.0.1', port: it.listener.port })
+  socket.write(
+    'GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+  )
+  await once(socket, 'data')
+  socket.pause()
+  // Masked with zeros. More than the kernel's buffers hold of answers.
+  const ping = Buffer.concat([Buffer.from('89fd00000000', 'hex'), Buffer.alloc(125)])
+  const [rounds, count] = [40, 5000]
+  const pings = Buffer.concat(Array.from({ length: count }, () => ping))
+  for (let round = 0; round < rounds; round++) await new Promise((resolve) => socket.write(pings, resolve))
+  socket.write(Buffer.concat([Buffer.from('828800000000', 'hex'), PING]))
+  let [sizeBytes, tail] = [0, Buffer.alloc(0)]
+  const answer = Buffer.concat([Buffer.from('8208', 'hex'), Buffer.alloc(8)])
+  for await (const bytes of socket as AsyncIterable<Buffer>) {
+    sizeBytes += bytes.length
+    tail = Buffer.concat([tail, bytes]).subarray(-answer.length)
+    if (tail.equals(answer)) break
+  }
+  assert.ok(sizeBytes < rounds * count * 127, `${sizeBytes} bytes`)
+})
+
 async function statusOf(port: number, request: string): Promise<string> {
   const socket = connect({ host: '127.0.0.1', port })
   socket.write(request)
