@@ -32,6 +32,8 @@ export class HttpClient {
   readonly #agent: HttpAgent | HttpsAgent
   readonly #abort = new AbortController()
   readonly #sockets = new Set<Socket>()
+  /** The answer said that they end with it: their end tells nothing. */
+  readonly #unkept = new WeakSet<Socket>()
   #closedBy: EdgeError | null = null
 
   constructor(options: HttpClientOptions) {
@@ -106,7 +108,10 @@ export class HttpClient {
           : { 'content-type': 'application/json', 'content-length': call.bodyBytes.length }),
       },
     })
-    request.on('response', resolve)
+    request.on('response', (answer) => {
+      if (!isKept(answer)) this.#unkept.add(answer.socket)
+      resolve(answer)
+    })
     request.on('socket', (socket) => this.#watch(socket))
     request.on('error', reject)
     request.end(call.bodyBytes ?? undefined)
@@ -118,7 +123,7 @@ export class HttpClient {
     this.#sockets.add(socket)
     socket.once('close', () => {
       this.#sockets.delete(socket)
-      if (this.#closedBy === null) this.#options.onSocketClosed()
+      if (this.#closedBy === null && !this.#unkept.has(socket)) this.#options.onSocketClosed()
     })
   }
 
@@ -130,6 +135,12 @@ export class HttpClient {
     const text = error.message === '' ? code : error.message
     return new EdgeError('EDGE_UPSTREAM_UNREACHABLE', `${this.#where}: ${text}`, { cause, details: { reason } })
   }
+}
+
+/** HTTP/1.0, which some proxies speak, keeps a connection only where both sides say so. */
+function isKept({ headers, httpVersionMinor }: IncomingMessage): boolean {
+  const words = (headers.connection ?? '').toLowerCase()
+  return httpVersionMinor === 0 ? words.includes('keep-alive') : !words.includes('close')
 }
 
 async function textOf(answer: IncomingMessage): Promise<string> {

@@ -1,5 +1,8 @@
 /** Sync from a log in memory to this runtime's own server, over a link that is cut and a server that starts anew. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
 import { EdgeError } from '../../../src/errors.ts'
@@ -177,6 +180,28 @@ for (const protocol of ['iggy', 'iggy+http'] as const) {
     }, 'all partitions are there again')
   })
 }
+
+test('an upstream that ends each connection with its answer is not asked because of that', async (context) => {
+  let statsCount = 0
+  const server = createServer((request, response) => {
+    if (request.url === '/stats') statsCount++
+    const body = request.url === '/users/login' ? '{"access_token":{"token":"t"}}' : '{"process_id":1,"start_time":1}'
+    response.setHeader('connection', 'close').end(body)
+  })
+  const ended = context.mock.fn()
+  server.on('connection', (socket) => socket.once('close', ended))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  context.after(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const sync = start(context, new MemorySource(), {
+    upstreams: [{ name: 'central', url: `iggy+http://iggy:iggy@127.0.0.1:${port}`, ...FAST }],
+    routes: [{ from: 'sensors/*', to: 'central:site-7/{topic}' }],
+  })
+  await eventually(() => sync.state().upstreams[0]?.link === 'up' && ended.mock.callCount() >= 2, 'login and a look')
+  // Whoever asks because of an end has asked again by the time a round trip of our own is over.
+  for (let round = 0; round < 3; round++) await fetch(`http://127.0.0.1:${port}/`)
+  assert.equal(statsCount, 1)
+})
 
 test('a dead upstream is named, and another one is none the slower', async (context) => {
   const central = await startProtocolServer()
