@@ -184,9 +184,10 @@ class RunningEdge implements QuicEdge {
     const found = await loadCertificate(this.#parts.options.certificate, this.#parts.clock)
     const isSame = found.sha256 === this.certificate.sha256
     if (isSame || this.#closing !== undefined) return false
-    this.certificate = found
     const { certificatePem, privateKeyPem } = found
     await Promise.all(this.#parts.listeners.map((one) => one.replaceCertificate(certificatePem, privateKeyPem)))
+    // Only now: where a listener could not take it, the next look tries again.
+    this.certificate = found
     this.#parts.logger.info('quic.certificate.replaced', {
       sha256: found.sha256,
       not_after: new Date(found.notAfterMs).toISOString(),
