@@ -42,6 +42,7 @@ import { SegmentFiles } from './io/segment-files.ts'
 import { noKeys } from './io/store-keys.ts'
 import { groupCommitOptions, journalBufferSize, lastGroup, setFileStates } from './journal-start.ts'
 import { Maintenance } from './maintenance.ts'
+import { MovedPartitions } from './moved-partitions.ts'
 import { LogPartition, type PartitionServices } from './partition.ts'
 import type { AppendGate, PartitionHost, PartitionSpec, SealedSegment, SegmentHost } from './ports.ts'
 import { Producers } from './producers.ts'
@@ -92,7 +93,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   readonly #options: EngineOptions
   readonly #reader: PartitionReader
   readonly #repacker: Repacker
-  readonly #moved = new Set<LogPartition>()
+  readonly #moved = new MovedPartitions()
   #gate: AppendGate | undefined
   #runNumber: number
   readonly #isAfterCleanStop: boolean
@@ -188,7 +189,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       events: {
         fileSealed: () => this.maintenance.kick(),
         fileWanted: () => this.maintenance.kick(),
-        settled: () => this.#notifyMoved(),
+        settled: () => this.#moved.notify(),
         startRecorded: () => trouble.startRecorded(),
         failed: (error, file) => trouble.failed(error, file, this.journal.refusal !== undefined),
         writableAgain: () => trouble.ended(),
@@ -489,11 +490,5 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     const physical = alignUp(sizeBytes, PAGE_SIZE) + syncCount * PAGE_SIZE
     this.journal.counters.writtenBytes += physical
     this.budget.spend(physical, this.#options.clock.monotonicUs())
-  }
-
-  #notifyMoved(): void {
-    const moved = [...this.#moved]
-    this.#moved.clear()
-    for (const partition of moved) partition.notify()
   }
 }

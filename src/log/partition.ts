@@ -57,6 +57,8 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
   /** Large batches of the journal by offset: the files that hold their records. */
   readonly externals = new Map<bigint, Segment>()
   appendedContentBytes = 0
+  /** Its listeners are to be called after this write or sync. */
+  hasMoved = false
   segmentEnd = 0n
   logStartOffset: bigint
   lastAppendUs = 0n
