@@ -143,9 +143,9 @@ function lockFolder(fileSystem: FileSystem, path: string): FileLock {
   try {
     return fileSystem.lock(LOCK_FILE)
   } catch (cause) {
-    const { code, message } = toEdgeError(cause)
+    const { code, message, details } = toEdgeError(cause)
     if (code !== 'EDGE_IO') throw cause
-    throw new EdgeError(code, `data folder ${path} cannot be written: ${message}`, { cause })
+    throw new EdgeError(code, `data folder ${path} cannot be written: ${message}`, { cause, details })
   }
 }
 

@@ -66,13 +66,9 @@ export function openDatabase(options: DatabaseOptions): OpenedDatabase {
 export function toStoreError(error: unknown): EdgeError {
   if (!(error instanceof Database.SqliteError)) return toEdgeError(error)
   if (error.code.startsWith('SQLITE_BUSY') || error.code.startsWith('SQLITE_LOCKED')) {
-    return new EdgeError(
-      'EDGE_STORE_IN_USE',
-      'metadata.sqlite is held by another process: is an edge already running?',
-      {
-        cause: error,
-      },
-    )
+    return new EdgeError('EDGE_STORE_IN_USE', 'metadata.sqlite is held by another process, perhaps a running edge', {
+      cause: error,
+    })
   }
   if (error.code === 'SQLITE_FULL') {
     return new EdgeError('EDGE_DISK_FULL', 'metadata.sqlite cannot grow: the disk is full', { cause: error })

@@ -34,7 +34,7 @@ const HINTS: Partial<Readonly<Record<ErrorCode, string>>> = {
   EDGE_ADDRESS_IN_USE: 'end the other process, or choose another address in the configuration',
   EDGE_STORE_IN_USE: 'stop the service first, or ask it: iggy-edge status',
   EDGE_STORE_MISSING: 'check that the disk is mounted, or name the folder with --data',
-  EDGE_STORE_NEWER: 'use the release that wrote it, or a newer one; nothing was changed',
+  EDGE_STORE_NEWER: 'nothing was changed',
   EDGE_TOPIC_FULL: 'raise its size (topic update --max-size) or let old messages expire',
   EDGE_BACKPRESSURE: 'the server is busy: try again',
   EDGE_DISK_FULL: 'free space, or lower retention and the disk budget',
@@ -45,8 +45,16 @@ const RESOURCE_NOT_FOUND = 20
 const NOT_FOUND_HINT =
   'iggy-edge stream list, iggy-edge topic list STREAM and topic get STREAM TOPIC show what there is'
 
+const NO_RIGHT_HINT = 'run it as the user of the service or as root, or give it rights to the folder'
+
 /** One line for a person; nothing is added where the words themselves were wrong and say what was expected. */
 export function formatError(error: EdgeError): string {
-  const hint = error.details.iggyCode === RESOURCE_NOT_FOUND ? NOT_FOUND_HINT : HINTS[error.code]
+  const hint = hintOf(error)
   return hint === undefined || isUsageError(error) ? error.message : `${error.message}; ${hint}`
+}
+
+function hintOf({ code, details }: EdgeError): string | undefined {
+  if (details.iggyCode === RESOURCE_NOT_FOUND) return NOT_FOUND_HINT
+  if (code === 'EDGE_IO' && (details.code === 'EACCES' || details.code === 'EPERM')) return NO_RIGHT_HINT
+  return HINTS[code]
 }

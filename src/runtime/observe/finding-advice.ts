@@ -50,6 +50,7 @@ export const FINDING_ADVICE: readonly (readonly [prefix: string, advice: string]
     'log.descriptor.key_twice',
     'A topic was left out. If its folder is a copy, remove it; else keep the data folder and ask.',
   ],
+  ['log.descriptor.restored', 'Nothing has to be done: the copy is whole. Check the disk when this comes again.'],
   ['log.descriptor', 'A topic was rebuilt from its files. Check its name and its options.'],
   [
     'log.metadata',

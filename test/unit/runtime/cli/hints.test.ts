@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { EdgeError } from '../../../../src/errors.ts'
+import { formatError } from '../../../../src/runtime/cli/hints.ts'
+import { errorOfStatus } from '../../../../src/sdk/client/server-error.ts'
+
+test('an error says what is wrong, then what to do', () => {
+  assert.equal(
+    formatError(new EdgeError('EDGE_STORE_IN_USE', 'data folder /d is in use by process 7')),
+    'data folder /d is in use by process 7; stop the service first, or ask it: iggy-edge status',
+  )
+})
+
+test('what is not there and is not named by its kind comes with where to look', () => {
+  assert.match(formatError(errorOfStatus(20, 'send_messages')), /\(resource_not_found\); iggy-edge stream list/)
+})
+
+test('a folder without rights comes with who has them, a broken disk does not', () => {
+  const refused = (code: string) => formatError(new EdgeError('EDGE_IO', `${code} on /d`, { details: { code } }))
+  assert.match(refused('EACCES'), /^EACCES on \/d; run it as the user of the service/)
+  assert.equal(refused('EIO'), 'EIO on /d')
+})
