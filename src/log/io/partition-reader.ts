@@ -275,10 +275,12 @@ export class PartitionReader {
       const before = entries.findLastIndex((entry) => entry.firstTimeUs < timeUs)
       const entry = entries[before]
       if (entry === undefined) continue
-      const within = await this.#offsetInBlock(segment, entry, timeUs)
-      const next = entries[before + 1]?.baseOffset ?? partition.segments[at + 1]?.baseOffset
-      const found = within ?? next ?? this.#offsetInJournal(partition.index, timeUs, end)
-      return later(found, start)
+      // Before the wait: meanwhile segments go, and batches of the journal become blocks.
+      const next =
+        entries[before + 1]?.baseOffset ??
+        partition.segments[at + 1]?.baseOffset ??
+        this.#offsetInJournal(partition.index, timeUs, end)
+      return later((await this.#offsetInBlock(segment, entry, timeUs)) ?? next, start)
     }
     return start
   }

@@ -1,0 +1,106 @@
+/** Looking for a time in segments takes a while: what is dropped or repacked meanwhile must not move the answer. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import type { Clock } from '../../../src/clock.ts'
+import { LOG_SETTINGS, type Log, openLog, type Partition } from '../../../src/log/index.ts'
+import { type BlockCodec, plainCodec } from '../../../src/log/io/block-codec.ts'
+import { silentLogger } from '../../../src/logger.ts'
+import { defaultsOf } from '../../../src/setting.ts'
+import { append } from '../../support/partition-steps.ts'
+import { recordsOf } from '../../support/records.ts'
+import { topicOptions } from '../../support/topic-options.ts'
+
+const KIB = 1024
+const SETTINGS = {
+  ...defaultsOf(LOG_SETTINGS),
+  journal_file_size: 64 * KIB,
+  journal_files: 2,
+  flash_budget_per_day: 0,
+}
+const RECORD_SIZE = 7000
+
+/** The message at an offset was appended at this time. */
+const timeOf = (offset: bigint): bigint => (offset + 1n) * 1000n
+
+interface World {
+  readonly log: Log
+  readonly partition: Partition
+  /** Appends the next messages, each at its time. */
+  readonly fill: (isDone: () => boolean) => Promise<void>
+  /** Blocks that are decoded from now on stay on their way until it is called. */
+  readonly holdDecoding: () => () => void
+}
+
+async function start(context: TestContext, segmentSizeBytes: number): Promise<World> {
+  const folder = mkdtempSync(join(tmpdir(), 'edge-offset-at-'))
+  context.after(() => rmSync(folder, { recursive: true, force: true }))
+  let wallUs = 0n
+  const clock: Clock = { wallUs: () => wallUs, monotonicUs: () => performance.now() * 1000 }
+  let gate: Promise<void> = Promise.resolve()
+  const codec: BlockCodec = {
+    encode: (raw) => plainCodec.encode(raw),
+    decode: async (block, rawSize) => {
+      await gate
+      return plainCodec.decode(block, rawSize)
+    },
+  }
+  const log = await openLog({ path: join(folder, 'data'), clock, logger: silentLogger, settings: SETTINGS, codec })
+  context.after(() => log.close())
+  const { id } = await log.catalog.createStream('plant')
+  const options = topicOptions('buffered', { segmentSizeBytes })
+  const topic = await log.catalog.createTopic(id, { name: 'pumps', partitionCount: 1, options })
+  const [partition] = topic.partitions
+  assert.ok(partition)
+  const fill = async (isDone: () => boolean): Promise<void> => {
+    for (let count = 0; !isDone(); count++) {
+      assert.ok(count < 500, 'filled in vain')
+      wallUs = timeOf(partition.visibleEnd)
+      await append(log, partition, [recordsOf([Number(partition.visibleEnd)], RECORD_SIZE)])
+    }
+  }
+  const holdDecoding = (): (() => void) => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    gate = promise
+    return resolve
+  }
+  return { log, partition, fill, holdDecoding }
+}
+
+/** Asks for the time of each offset while decoding stands still, lets `change` happen, and compares. */
+async function compare({ partition, holdDecoding }: World, change: () => Promise<void>): Promise<void> {
+  const release = holdDecoding()
+  const asked: { wanted: bigint; answer: bigint | Promise<bigint> }[] = []
+  for (let wanted = partition.logStartOffset; wanted < partition.visibleEnd; wanted++) {
+    // Just after the one before: where that ends a block, the answer lies beyond the block that is decoded.
+    asked.push({ wanted, answer: partition.offsetAt(timeOf(wanted) - 1n) })
+  }
+  assert.ok(asked.some(({ answer }) => answer instanceof Promise))
+  await change()
+  release()
+  for (const { wanted, answer } of asked) {
+    const found = await answer
+    // For what is gone by then any answer does.
+    if (wanted >= partition.logStartOffset) assert.equal(found, wanted)
+  }
+}
+
+test('segments that are dropped meanwhile do not move the answer', async (context) => {
+  const world = await start(context, 32 * KIB)
+  const { partition, fill } = world
+  await fill(() => partition.segmentCount >= 6)
+  await compare(world, async () => assert.equal(await partition.deleteSegments(2, null), 2))
+})
+
+test('a journal file that is repacked meanwhile does not move the answer', async (context) => {
+  const world = await start(context, 1024 * KIB)
+  const { partition, fill } = world
+  await fill(() => partition.segmentCount >= 1)
+  await compare(world, async () => {
+    const packedBytes = partition.sizeBytes
+    // Round the journal: all that lay in it lies in the segment.
+    await fill(() => partition.sizeBytes > packedBytes + 4 * SETTINGS.journal_file_size)
+  })
+})
