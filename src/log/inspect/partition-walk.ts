@@ -94,7 +94,7 @@ export class PartitionWalk {
       if (place === null) continue
       if (place.header.kind === BATCH_KIND.external) {
         const external = externals.get(place.externalRun ?? -1)
-        if (external === undefined) this.#tellDamage(place)
+        if (external === undefined) this.#tellUnlessTaken(place)
         else for await (const batch of this.#batchesOfSegment(external)) yield* this.#taken(batch)
         continue
       }
@@ -195,12 +195,11 @@ export class PartitionWalk {
   // ---- journal -----------------------------------------------------------------------------------------------------------
 
   #readJournal(place: JournalPlace): ReadBatch | null {
-    const { header, file, position, size, isDamaged } = place
+    const { file, position, size, isDamaged } = place
     const area = this.#journalArea(file, position, size)
     const seed = file.seedAt(position)
     const batch = isDamaged ? null : parseBatch(area, 0, size, seed, this.#options.checksum)
-    const end = header.baseOffset + BigInt(header.count)
-    if (batch === null && end > this.counts.nextOffset) this.#tellDamage(place)
+    if (batch === null) this.#tellUnlessTaken(place)
     return batch
   }
 
@@ -214,7 +213,9 @@ export class PartitionWalk {
     return area
   }
 
-  #tellDamage({ header, file, position }: JournalPlace): void {
+  /** What a kill left in the journal after it had become a segment, large batches under another name, is not missed. */
+  #tellUnlessTaken({ header, file, position }: JournalPlace): void {
+    if (header.baseOffset + BigInt(header.count) <= this.counts.nextOffset) return
     this.counts.damagedBlocks++
     const range = `offsets ${header.baseOffset} to ${header.baseOffset + BigInt(header.count) - 1n}`
     const text = `batch at ${position} is damaged: ${range} cannot be read here`

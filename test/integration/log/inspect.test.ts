@@ -74,6 +74,16 @@ test('segments, a large batch and the journal give every message once and in ord
   )
 })
 
+test('a large batch that a kill left renamed, with its journal file not recycled yet, is not missed', async (context) => {
+  const path = await closedStore(context)
+  const [name] = fs.globSync('streams/**/*.external', { cwd: path })
+  assert.ok(name)
+  fs.renameSync(join(path, name), join(path, name.replace('.external', '.seg')))
+  using inspection = openInspection({ path })
+  assert.deepEqual(await readAll(inspection), expectedNumbers())
+  assert.deepEqual(inspection.findings, [])
+})
+
 test('a damaged block costs its own offsets, and says which', async (context) => {
   const path = await closedStore(context)
   const [name] = segmentsOf(path)
