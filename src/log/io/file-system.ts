@@ -5,6 +5,8 @@
  * others) with the system's code in `details.code`. Short calls are synchronous: they end in the page cache within
  * microseconds. Whatever waits for the device (`datasync`, cold reads, directory syncs) is not.
  */
+import { EdgeError } from '../../errors.ts'
+
 export interface FileSystem {
   /** @returns names in a folder; empty when it does not exist. */
   list(path: string): readonly DirectoryEntry[]
@@ -24,6 +26,14 @@ export interface FileSystem {
   sizeOf(path: string): number
   /** Takes the data folder for this process until `release`. @throws EDGE_STORE_IN_USE. */
   lock(path: string): FileLock
+}
+
+/** What the machine is short of at the moment, by the system's codes: descriptors, memory. */
+const SHORTAGE_CODES: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN'])
+
+/** Whether a call failed for want of something that others hold: it says nothing of the file, and may work a moment later. */
+export function isShortage(error: unknown): boolean {
+  return error instanceof EdgeError && SHORTAGE_CODES.has(error.details.code)
 }
 
 export interface DirectoryEntry {

@@ -1,6 +1,7 @@
 /**
  * Gives a partition's batches back: hot ones from the journal at once, cold ones from segments a little later. What cannot
- * be read is passed over and told as a hole, never as an error: everything before and after it reads.
+ * be read is passed over and told as a hole, never as an error: everything before and after it reads. Only where the machine
+ * is short of descriptors or memory the read fails: what is there must not be passed over for that.
  */
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import type { ReadResult } from '../api.ts'
@@ -17,6 +18,7 @@ import { areaOf } from '../core/byte-area.ts'
 import type { JournalIndex } from '../core/journal-index.ts'
 import { earlier, later } from '../core/offset.ts'
 import type { IndexEntry } from '../core/segment-format.ts'
+import { isShortage } from './file-system.ts'
 import { type JournalReader, type ReadBatch, recordsStart } from './journal-reader.ts'
 import type { Segment } from './segment.ts'
 import type { SegmentFiles } from './segment-files.ts'
@@ -162,6 +164,7 @@ export class PartitionReader {
         taken.keep()
       })
     } catch (error) {
+      if (isShortage(error)) throw error
       partition.damaged(range.base, range.end, toEdgeError(error))
       taken.skipTo(range.end)
     }
@@ -213,6 +216,7 @@ export class PartitionReader {
         taken.keep()
       })
     } catch (error) {
+      if (isShortage(error)) throw error
       // Retention may have dropped the segment meanwhile: not damage, the reader goes on behind it.
       if (partition.segments.includes(place.segment)) partition.damaged(taken.next, place.end, toEdgeError(error))
       takePlace(partition, place, from, undefined, taken)
@@ -253,7 +257,7 @@ export class PartitionReader {
     }
     const decoded = this.#segments.decodedBlock(segment, entry.position)
     if (decoded !== undefined) look(decoded)
-    else await this.#segments.loadBlock(segment, entry.position, look).catch(() => undefined)
+    else await this.#segments.loadBlock(segment, entry.position, look).catch(throwShortage)
     return found
   }
 
@@ -261,6 +265,7 @@ export class PartitionReader {
     try {
       return this.#segments.index(segment)
     } catch (error) {
+      if (isShortage(error)) throw error
       partition.damaged(segment.baseOffset, segment.endOffset, toEdgeError(error))
       return []
     }
@@ -284,6 +289,10 @@ export class PartitionReader {
     }
     return start
   }
+}
+
+function throwShortage(error: unknown): void {
+  if (isShortage(error)) throw error
 }
 
 /** How many of a sorted list begin at or below `offset`. */

@@ -16,21 +16,34 @@ import { append, range, readAll } from '../../support/partition-steps.ts'
 import { idsOf, recordsOf } from '../../support/records.ts'
 import { topicOptions } from '../../support/topic-options.ts'
 
-const SETTINGS = { ...defaultsOf(LOG_SETTINGS), journal_file_size: 256 * 1024, journal_files: 2, append_retry: 20 }
+const SETTINGS = {
+  ...defaultsOf(LOG_SETTINGS),
+  journal_file_size: 256 * 1024,
+  journal_files: 2,
+  append_retry: 20,
+  open_segments: 4,
+}
 
 /** What fails next, once. */
 interface Faults {
   isReadFailing: boolean
   isRenameFailing: boolean
+  isOpenFailing: boolean
 }
 
-const failure = (path: string): EdgeError =>
-  new EdgeError('EDGE_IO', `EIO on ${path}`, { details: { code: 'EIO', path } })
+const failure = (path: string, code = 'EIO'): EdgeError =>
+  new EdgeError('EDGE_IO', `${code} on ${path}`, { details: { code, path } })
 
 function faulty(inner: FileSystem, faults: Faults): FileSystem {
   return {
     ...inner,
-    open: (path, mode) => faultyFile(path, inner.open(path, mode), faults),
+    open(path, mode) {
+      if (faults.isOpenFailing && path.endsWith('.seg')) {
+        faults.isOpenFailing = false
+        throw failure(path, 'EMFILE')
+      }
+      return faultyFile(path, inner.open(path, mode), faults)
+    },
     rename(from, to) {
       if (faults.isRenameFailing && from.endsWith('.external')) {
         faults.isRenameFailing = false
@@ -70,13 +83,13 @@ async function start(
 }> {
   const path = fs.mkdtempSync(join(tmpdir(), 'edge-failed-calls-'))
   context.after(() => fs.rmSync(path, { recursive: true, force: true }))
-  const faults: Faults = { isReadFailing: false, isRenameFailing: false }
+  const faults: Faults = { isReadFailing: false, isRenameFailing: false, isOpenFailing: false }
   const fileSystem = faulty(createNodeFileSystem(path), faults)
   const options = { path, clock: systemClock, logger: silentLogger, settings: SETTINGS, fileSystem }
   const log = await openLog(options)
   context.after(() => log.close())
   const { id } = await log.catalog.createStream('plant')
-  const topic = { name: 'pumps', partitionCount, options: topicOptions('durable') }
+  const topic = { name: 'pumps', partitionCount, options: topicOptions('durable', { segmentSizeBytes: 64 * 1024 }) }
   const { partitions } = await log.catalog.createTopic(id, topic)
   const reopen = async (): Promise<readonly Partition[]> => {
     await log.close()
@@ -116,5 +129,21 @@ test('a large batch whose file could not be renamed stays readable, and is there
   assert.deepEqual(await readAll(partition), range(0, next))
   const [again] = await reopen()
   assert.ok(again)
+  assert.deepEqual(await readAll(again), range(0, next))
+})
+
+test('while no file can be opened reads fail, and nothing is passed over', async (context) => {
+  const { log, faults, partitions, reopen } = await start(context, 1)
+  const [partition] = partitions
+  assert.ok(partition)
+  let next = 0
+  while (partition.segmentCount <= SETTINGS.open_segments) await append(log, partition, [recordsOf([next++], 8000)])
+  const [again] = await reopen()
+  assert.ok(again)
+  const first = { fromOffset: 0n, maxCount: 1, maxBytes: 1 << 20 }
+  faults.isOpenFailing = true
+  await assert.rejects(async () => again.read(first), { code: 'EDGE_IO' })
+  faults.isOpenFailing = true
+  await assert.rejects(async () => again.offsetAt(1n), { code: 'EDGE_IO' })
   assert.deepEqual(await readAll(again), range(0, next))
 })
