@@ -4,6 +4,7 @@
  * segments above the journal's first offset are thrown away because the journal has them.
  */
 import { EdgeError, toEdgeError } from '../../errors.ts'
+import { MAX_JOURNAL_FILE_NUMBER } from '../core/journal-index.ts'
 import type { FileSystem } from './file-system.ts'
 import { createZeroed, JournalFile, journalPath } from './journal-file.ts'
 import type { StoreKeys } from './store-keys.ts'
@@ -111,6 +112,7 @@ export class JournalFiles {
     const used = new Set(fileSystem.list('journal').map(({ name }) => name))
     let number = 0
     while (used.has(String(number))) number++
+    if (number > MAX_JOURNAL_FILE_NUMBER) throw new EdgeError('EDGE_IO', 'the journal folder is full of files')
     const path = journalPath(number)
     const handle = await createZeroed(fileSystem, path, fileSize)
     try {

@@ -26,6 +26,7 @@ import {
   JOURNAL_VERSION,
   seedOf,
 } from '../core/journal-format.ts'
+import { MAX_JOURNAL_FILE_NUMBER } from '../core/journal-index.ts'
 import {
   type ChainGap,
   type ChainLink,
@@ -108,7 +109,9 @@ interface Setting {
   readonly rules?: ScanRules
 }
 
-const FILE_NAME = /^\d{1,3}$/
+/** Only what a journal file is called: `007` would be read as `7`, once more. */
+const isFileName = (name: string): boolean =>
+  /^\d{1,3}$/.test(name) && String(Number(name)) === name && Number(name) <= MAX_JOURNAL_FILE_NUMBER
 
 /** @throws EDGE_STORE_NEWER before anything is written. */
 export function readJournal(setting: Setting): FoundJournal {
@@ -120,7 +123,7 @@ export function readJournal(setting: Setting): FoundJournal {
   const buffer = new FileBuffer()
   let newest: { generation: number; storeIdBytes?: Uint8Array; keyFloor?: number } = { generation: 0 }
   for (const { name, isDirectory } of setting.fileSystem.list('journal')) {
-    if (isDirectory || !FILE_NAME.test(name)) {
+    if (isDirectory || !isFileName(name)) {
       strangers.push(name)
       continue
     }
@@ -155,7 +158,7 @@ export function readJournal(setting: Setting): FoundJournal {
 /** The first look: nothing is opened for good, nothing is touched. @throws EDGE_STORE_NEWER. */
 export function checkJournalVersions(fileSystem: FileSystem): void {
   for (const { name, isDirectory } of fileSystem.list('journal')) {
-    if (isDirectory || !FILE_NAME.test(name)) continue
+    if (isDirectory || !isFileName(name)) continue
     const handle = fileSystem.open(journalPath(Number(name)), 'existing')
     const bytes = new Uint8Array(JOURNAL_HEADER_SIZE)
     handle.read(bytes, 0)

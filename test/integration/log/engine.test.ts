@@ -315,3 +315,23 @@ function fingerprint(path: string): string[] {
     .sort()
     .map((file) => `${file} ${fs.readFileSync(file).toString('base64').length} ${fs.statSync(file).mtimeMs}`)
 }
+
+test('a copy of a journal file under a name that only looks like one is no part of the journal', async (context) => {
+  const path = folder(context)
+  const log = await open(path)
+  const partition = await createPartition(log)
+  await append(log, partition, batchesOf(0, 10))
+  const journal = join(path, 'journal')
+  for (const name of fs.readdirSync(journal)) {
+    fs.copyFileSync(join(journal, name), join(journal, `00${name}`))
+    fs.copyFileSync(join(journal, name), join(journal, `60${name}`))
+  }
+  await log.close()
+  const again = await open(path)
+  context.after(() => again.close())
+  assert.deepEqual(await readAll(reopened(again)), range(0, 10))
+  assert.deepEqual(
+    fs.readdirSync(journal).filter((name) => name.length > 1),
+    [],
+  )
+})
