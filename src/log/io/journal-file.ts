@@ -43,7 +43,7 @@ export class JournalFile {
   position = FIRST_GROUP_AT
   /** Not to be recycled: groups in it are to be written again elsewhere, and were not synced there yet. */
   isHeld = false
-  /** A sync or write on it failed: it is made anew instead of being recycled. */
+  /** A sync or write on it failed, or may have: it is made anew instead of being recycled. */
   hasFailed = false
   /** Monotonic µs of its first group, to repack it when it grows old. */
   firstGroupUs: number | undefined

@@ -138,9 +138,13 @@ export function readJournal(setting: Setting): FoundJournal {
     const salt = isOurs ? header.salt : 0n
     const encryptionKeyId = isOurs ? header.encryptionKeyId : 0
     const cipher = (setting.keys ?? noKeys).cipherFor(area.bytes, encryptionKeyId)
-    files.push(new JournalFile(number, handle, { size: area.bytes.length, generation, salt, encryptionKeyId, cipher }))
+    const file = new JournalFile(number, handle, { size: area.bytes.length, generation, salt, encryptionKeyId, cipher })
+    const isBlank = !area.bytes.subarray(0, JOURNAL_HEADER_SIZE).some((byte) => byte !== 0)
+    // Never prepared: who made it may have died at a sync that failed, and it reads well only until the cache is gone.
+    file.hasFailed = isBlank
+    files.push(file)
     const foundSize = area.bytes.length
-    if (!isOurs && area.bytes.subarray(0, JOURNAL_HEADER_SIZE).some((byte) => byte !== 0)) garbledNames.push(name)
+    if (!isOurs && !isBlank) garbledNames.push(name)
     if (!isOurs) continue
     const groups = findGroups(area, { generation, salt }, setting.checksum)
     found.push({ id: number, generation, groups })
