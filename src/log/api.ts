@@ -67,15 +67,23 @@ export interface DropRange {
   readonly sizeBytes: number
 }
 
-export interface LogStats {
+/** How much room there is, as retention sees it. */
+export interface SpaceStats {
+  readonly diskBudgetBytes: number
+  readonly diskFreeBytes: number
+  readonly diskTotalBytes: number
+  /** Over the budget or under the free-space floor, and nothing is left to drop. */
+  readonly isOverDiskBudget: boolean
+  /** Topics that refuse or give up new messages, for want of room. */
+  readonly fullTopicCount: number
+}
+
+export interface LogStats extends SpaceStats {
   readonly journalFileCount: number
   readonly journalUsedBytes: number
   readonly segmentCount: number
   /** Bytes of segments, journal and reserves, and of SQLite, quarantine and trash as they were some seconds ago. */
   readonly diskUsedBytes: number
-  readonly diskBudgetBytes: number
-  readonly diskFreeBytes: number
-  readonly diskTotalBytes: number
   readonly appendedMessages: number
   readonly appendedRecordBytes: number
   /** Pages written to the device, syncs included, by our own count. */

@@ -14,6 +14,7 @@ import type {
   ReadRequest,
   ReadResult,
   Receipt,
+  SpaceStats,
   TopicOptions,
 } from './api.ts'
 import { AppendPath, MAX_BATCH_SIZE } from './append-path.ts'
@@ -303,7 +304,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     record: (tag, receipt) => this.#appends.recordSequence(tag, receipt),
   }
 
-  stats(): Omit<LogStats, 'diskBudgetBytes' | 'diskFreeBytes' | 'diskTotalBytes'> {
+  stats(): Omit<LogStats, keyof SpaceStats> {
     const { files, journal, budget } = this
     const partitions = [...this.partitions.values()]
     return {

@@ -224,6 +224,8 @@ class OpenedLog implements Log {
       diskBudgetBytes: retention.diskBudgetBytes,
       diskFreeBytes: freeBytes,
       diskTotalBytes: totalBytes,
+      isOverDiskBudget: retention.isOverBudget,
+      fullTopicCount: retention.fullTopicCount,
     }
   }
 

@@ -50,6 +50,7 @@ export class RetentionLoop implements AppendGate {
   #running: Promise<void> | null = null
   #isAskedAgain = false
   #isOverBudget = false
+  #fullTopicCount = 0
   #isStuck = false
   #isFailing = false
   #isClosed = false
@@ -69,6 +70,16 @@ export class RetentionLoop implements AppendGate {
     if (this.#isClosed) stop()
     else this.#stopCron = stop
     this.#runSoon(0)
+  }
+
+  /** As the last run found it. */
+  get isOverBudget(): boolean {
+    return this.#isOverBudget
+  }
+
+  /** Topics that refuse or give up new messages. */
+  get fullTopicCount(): number {
+    return this.#fullTopicCount
   }
 
   get diskBudgetBytes(): number {
@@ -273,6 +284,7 @@ export class RetentionLoop implements AppendGate {
     const before = topicsOf(this.#refusals, places)
     const now = topicsOf(plan.refusals, places)
     this.#refusals = plan.refusals
+    this.#fullTopicCount = now.size
     for (const topic of now) if (!before.has(topic)) this.#reportTopic('log.topic.full', topic, 'is full')
     for (const topic of before) if (!now.has(topic)) this.#reportTopic('log.topic.room', topic, 'takes messages again')
   }

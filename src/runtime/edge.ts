@@ -20,7 +20,7 @@ import { cursorStoreOf, logSourceOf, routeStatuses, syncLagsOf, syncOptionsOf } 
 import { startHttp } from './http/index.ts'
 import { serveIggySessions } from './iggy-sessions.ts'
 import { Listeners, startTcp, startWebsocket, startWebTransport } from './listeners.ts'
-import { reportLog, reportRoute, type SyncRouteStatus, startHealth } from './observe/index.ts'
+import { reportLog, reportRoute, reportSpace, type SyncRouteStatus, startHealth } from './observe/index.ts'
 import { createProtocolServer } from './server/index.ts'
 import { IGGY_VERSION, PRODUCT_VERSION } from './version.ts'
 
@@ -142,7 +142,10 @@ async function compose({ config, clock, logger, root, onRootPassword }: EdgeOpti
     certificateSha256 = () => quic.certificate.sha256
   }
   const health = startHealth(
-    { listeners: () => listeners.reports(), parts: () => [reportLog(theLog), ...routes().map(reportRoute)] },
+    {
+      listeners: () => listeners.reports(),
+      parts: () => [reportLog(theLog), reportSpace(theLog), ...routes().map(reportRoute)],
+    },
     clock,
     logger,
   )

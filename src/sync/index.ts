@@ -62,7 +62,9 @@ class SyncRunner implements Sync {
   readonly #loops = new Map<string, UpstreamLoop>()
   readonly #watch: NetworkWatch
   readonly #unsubscribe: () => void
-  readonly #warned = new Set<string>()
+  /** What was warned of in this look at the topics, and in the one before. */
+  #warned = new Set<string>()
+  #warnedBefore: ReadonlySet<string> = new Set()
   #topics: readonly SourceTopic[] = []
 
   constructor(settings: SyncSettings, ports: SyncPorts) {
@@ -127,6 +129,8 @@ class SyncRunner implements Sync {
 
   #takeTopics(): void {
     this.#topics = this.#ports.log.topics()
+    this.#warnedBefore = this.#warned
+    this.#warned = new Set()
     const wanted = new Map<string, { name: string; options: RunnerOptions }[]>()
     const targets = new Set<string>()
     for (const route of this.#settings.routes) {
@@ -175,9 +179,9 @@ class SyncRunner implements Sync {
 
   #warnOnce(event: string, fields: Readonly<Record<string, string>>): void {
     const key = `${event} ${JSON.stringify(fields)}`
-    if (this.#warned.has(key)) return
+    const isKnown = this.#warned.has(key) || this.#warnedBefore.has(key)
     this.#warned.add(key)
-    this.#ports.logger.warn(event, fields)
+    if (!isKnown) this.#ports.logger.warn(event, fields)
   }
 
   #runnerOptions(

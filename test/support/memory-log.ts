@@ -91,6 +91,8 @@ export class MemoryLog implements Log {
       diskBudgetBytes: 0,
       diskFreeBytes: 1,
       diskTotalBytes: 2,
+      isOverDiskBudget: false,
+      fullTopicCount: 0,
       appendedMessages: all.reduce((sum, partition) => sum + partition.messageCount, 0),
       appendedRecordBytes: 0,
       writtenBytes: 0,

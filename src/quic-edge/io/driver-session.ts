@@ -143,8 +143,12 @@ export class DriverSession implements QuicSession {
       }
       return
     }
-    if (this.#nextStreamId >= this.#maxStreamsEver)
+    if (this.#nextStreamId >= this.#maxStreamsEver) {
+      this.#host.registry.streamClosed(this.id, this.#nextStreamId, this.#host.nowMs())
+      giveUp(stream, SESSION_CODES.limitReached)
       this.close(SESSION_CODES.limitReached, 'streams are used up: reconnect')
+      return
+    }
     const events = this.#events
     this.#adopt(stream, (quicStream) => events.streamOpened(quicStream))
   }

@@ -8,7 +8,7 @@
  * Relies on: `observe` being called every few seconds with monotonic time. Never: asks anybody anything.
  */
 
-export type CheckKind = 'listener' | 'log' | 'sync' | 'process'
+export type CheckKind = 'listener' | 'log' | 'space' | 'sync' | 'process'
 
 export interface PartReport {
   /** Unique: `listener tcp`, `log`, `sync central`. */
@@ -53,7 +53,13 @@ export interface HealthLimits {
 const SECOND_US = 1_000_000
 /** All below the minute within which a state must be named. */
 export const HEALTH_LIMITS: HealthLimits = {
-  patienceUs: { listener: 15 * SECOND_US, log: 20 * SECOND_US, sync: 45 * SECOND_US, process: 15 * SECOND_US },
+  patienceUs: {
+    listener: 15 * SECOND_US,
+    log: 20 * SECOND_US,
+    space: 20 * SECOND_US,
+    sync: 45 * SECOND_US,
+    process: 15 * SECOND_US,
+  },
 }
 
 /** What an operator can do, by kind and state. */
@@ -68,6 +74,12 @@ const ACTIONS: Readonly<Record<CheckKind, Readonly<Record<'starting' | 'stalled'
     stalled: 'The disk does not finish writes: look at it with dmesg, and at free space.',
     failed:
       'The disk refuses writes, dmesg tells why: free space, mount it writable again, or replace it. Nothing that was acknowledged is lost.',
+  },
+  space: {
+    starting: 'Wait.',
+    stalled: 'Free space on the disk.',
+    failed:
+      'Free space, raise the disk budget or the size of the topic, or see why consumers and upstream do not take the data.',
   },
   sync: {
     starting: 'Wait for the first connection.',

@@ -19,6 +19,26 @@ export function reportLog(log: Pick<Log, 'isWritable' | 'hasRoom' | 'stats' | 'f
   }
 }
 
+/** Messages are given up or refused for want of room: all else goes on, so it is not essential. */
+export function reportSpace(log: Pick<Log, 'stats'>): PartReport {
+  const { isOverDiskBudget, fullTopicCount } = log.stats()
+  const causes = [
+    ...(isOverDiskBudget ? ['the disk is over its budget, and nothing is left to drop'] : []),
+    ...(fullTopicCount > 0
+      ? [`${fullTopicCount} full ${fullTopicCount === 1 ? 'topic takes' : 'topics take'} no new messages`]
+      : []),
+  ]
+  return {
+    name: 'space',
+    kind: 'space',
+    state: causes.length === 0 ? 'running' : 'failed',
+    cause: causes.join('; '),
+    waiting: 0,
+    progress: 0,
+    isEssential: false,
+  }
+}
+
 /** A route that is away is not failed at once: it is stalled when messages wait for too long. */
 export function reportRoute(route: SyncRouteStatus): PartReport {
   return {

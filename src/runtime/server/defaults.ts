@@ -83,8 +83,6 @@ export function connectionLimitsOf(settings: TcpSettings): ConnectionLimits {
   }
 }
 
-/** Classic commands other than sends are at most this large, as in Iggy. */
-export const MAX_CLASSIC_COMMAND_BYTES = 10 * MIB
 /** Where TLS may come, a connection is nobody's until its first bytes; then `first_request_timeout` counts. */
 export const FIRST_BYTES_TIMEOUT_MS = 30 * SECOND_MS
 /** Sends of one connection whose promise does not hold yet; more are not read. */

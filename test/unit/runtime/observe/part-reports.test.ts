@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { HealthWatch } from '../../../../src/runtime/observe/health.ts'
-import { reportLog, reportRoute } from '../../../../src/runtime/observe/part-reports.ts'
+import { reportLog, reportRoute, reportSpace } from '../../../../src/runtime/observe/part-reports.ts'
 import { MemoryLog } from '../../../support/memory-log.ts'
 
 const ROUTE = {
@@ -74,4 +74,15 @@ test('an upstream that is away while nothing waits is no trouble', () => {
 
 test('a route that was stopped is failed at once', () => {
   assert.equal(reportRoute({ ...ROUTE, state: 'stopped' }).state, 'failed')
+})
+
+test('topics that are full and a disk over its budget make the runtime degraded, not unready, until there is room', () => {
+  const log = new MemoryLog()
+  const watch = new HealthWatch()
+  const full = { stats: () => ({ ...log.stats(), fullTopicCount: 2, isOverDiskBudget: true }) }
+  const { status, checks } = watch.observe([reportLog(log), reportSpace(full)], 0)
+  assert.equal(status, 'degraded')
+  assert.match(checks[1]?.cause ?? '', /over its budget.*; 2 full topics take no new messages/)
+  assert.match(checks[1]?.action ?? '', /raise the disk budget/)
+  assert.equal(watch.observe([reportLog(log), reportSpace(log)], 1e6).status, 'ready')
 })
