@@ -451,7 +451,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
 
   damaged(partition: LogPartition, from: bigint, end: bigint, cause: string | EdgeError): void {
     if (!partition.holesFound.add({ from, end, reason: 'damage' })) return
-    reportHole(this.#options.report, partition, { from, end, cause })
+    reportHole(this.#options, partition, { from, end, cause })
   }
 
   moved(partition: LogPartition): void {
@@ -465,7 +465,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     if (key < firstUnknownKey) return undefined
     const partition = new LogPartition(this.#options.descriptors.adopt(key, durability), this)
     this.partitions.set(key, partition)
-    reportAdopted(partition, this.#options.report)
+    reportAdopted(partition, this.#options)
     return partition
   }
 

@@ -19,6 +19,7 @@ import type { StoreKeys } from './io/store-keys.ts'
 import { journalWitness } from './journal-start.ts'
 import { keyCheckOf, refuseWrongKeys } from './key-check.ts'
 import { type Names, openNames } from './names.ts'
+import { partitionText } from './place-text.ts'
 import { RetentionLoop } from './retention-loop.ts'
 import { RETENTION_SETTINGS } from './retention-settings.ts'
 import { systemScheduler } from './scheduler.ts'
@@ -98,7 +99,7 @@ async function openOnNames(options: OpenLogOptions, parts: Parts, keys: StoreKey
     (streamId, topicId) => catalog.topic(streamId, topicId) !== undefined,
     (key) => engine.partitions.has(key),
   )
-  for (const partition of engine.partitions.values()) metadata.clamp(partition)
+  for (const partition of engine.partitions.values()) metadata.clamp(partition, catalog)
   const retention = new RetentionLoop({
     settings: options.retention ?? defaultsOf(RETENTION_SETTINGS),
     clock,
@@ -156,19 +157,21 @@ function flashBudget({ settings, path }: OpenLogOptions): number {
 
 function setAside({ fileSystem, findings, names }: Parts, path: string): void {
   const nowUs = BigInt(Date.now()) * 1000n
+  const owner = names.catalog.specs().find(({ directory }) => path.startsWith(`${directory}/`))
+  const what = owner === undefined ? path : `${path} of ${partitionText(names.catalog, owner)}`
   try {
     const target = names.quarantine.take(path, nowUs)
     findings.report({
       event: 'log.file.quarantined',
       level: 'error',
-      text: `${path} cannot be read and was moved to ${target}`,
+      text: `${what} cannot be read and was moved to ${target}`,
       fields: { path, target },
     })
   } catch (error) {
     findings.report({
       event: 'log.file.unreadable',
       level: 'error',
-      text: `${path} cannot be read and could not be moved: ${String(error)}`,
+      text: `${what} cannot be read and could not be moved: ${String(error)}`,
       fields: { path },
     })
   }

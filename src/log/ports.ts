@@ -2,7 +2,7 @@
  * What the two halves of the log ask of each other: the *engine* (journal, segments, recovery) and the *catalog* (names,
  * descriptors, SQLite). `log.ts` wires them; nothing else imports this file.
  */
-import type { Durability, LogFinding, Partition, ProducerTag, TopicOptions } from './api.ts'
+import type { Catalog, Durability, LogFinding, Partition, ProducerTag, TopicOptions } from './api.ts'
 
 /** Takes a problem worth telling; whoever owns the list of findings adds the time and logs it. */
 export type ReportFinding = (finding: Omit<LogFinding, 'atUs'>) => void
@@ -89,7 +89,7 @@ export interface AppendGate {
 }
 
 /** The catalog's side, for the engine. */
-export interface DescriptorStore {
+export interface DescriptorStore extends Pick<Catalog, 'streams'> {
   /** All partitions of all readable descriptors. */
   specs(): readonly PartitionSpec[]
   /** Lowest key that was never given: batches in the journal with an unknown key below it belong to deleted topics. */

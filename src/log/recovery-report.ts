@@ -1,8 +1,11 @@
 /** What is done and told after recovery: files that are of no use any more, batches that belong to nobody. */
+import { formatBytes } from '../byte-text.ts'
+import type { EngineOptions } from './engine-options.ts'
 import type { FileSystem } from './io/file-system.ts'
 import { journalPath } from './io/journal-file.ts'
 import type { UnopenedGroup } from './io/journal-recovery.ts'
 import type { LogPartition } from './partition.ts'
+import { topicText } from './place-text.ts'
 import type { ReportFinding } from './ports.ts'
 import type { MissingJournal, Recovered } from './recovery.ts'
 
@@ -60,7 +63,7 @@ export function describeMissing(missing: MissingJournal): MissingFinding[] {
   const { generations, noted, found, garbledNames, cutShort } = missing
   const findings = cutShort.map(({ name, expectedSize, foundSize }): MissingFinding => {
     const path = `journal/${name}`
-    const text = `is cut short, ${expectedSize} bytes expected, ${foundSize} found: ${CONSEQUENCE}`
+    const text = `is cut short, ${formatBytes(expectedSize - foundSize)} of ${formatBytes(expectedSize)} are missing: ${CONSEQUENCE}`
     return { level: 'error', path, text }
   })
   if (generations.length === 0) return findings
@@ -85,11 +88,15 @@ export function reportUnknownKeys({ unknownKeys }: Recovered, report: ReportFind
   })
 }
 
-export function reportAdopted({ key, streamId, topicId }: LogPartition, report: ReportFinding): void {
+export function reportAdopted(
+  { key, streamId, topicId }: LogPartition,
+  { report, descriptors }: Pick<EngineOptions, 'report' | 'descriptors'>,
+): void {
+  const place = topicText(descriptors, { streamId, id: topicId })
   report({
     event: 'log.recovery.unknown_key',
     level: 'error',
-    text: `the journal holds messages of partition key ${key}, which no descriptor names: they are kept in topic ${streamId}/${topicId}`,
+    text: `the journal holds messages of partition key ${key}, which no descriptor names: they are kept in ${place}`,
     fields: { partition_key: key, stream_id: streamId, topic_id: topicId },
   })
 }

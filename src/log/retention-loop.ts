@@ -2,6 +2,7 @@
  * Carries out what `core/retention.ts` plans: by the schedule, and soon after segments were closed. One run at a time; what
  * is asked for meanwhile is one more run. Every message given up is in the books before the run ends.
  */
+import { formatBytes } from '../byte-text.ts'
 import type { Clock } from '../clock.ts'
 import { EdgeError } from '../errors.ts'
 import type { Catalog, DropReason, MetadataStore, Partition, Topic } from './api.ts'
@@ -18,11 +19,14 @@ import {
 import type { Cron } from './cron.ts'
 import type { FileSystem } from './io/file-system.ts'
 import type { DropTotals } from './metadata/log-tables.ts'
+import { partitionText, topicText } from './place-text.ts'
 import type { AppendGate, JournalHead, ReportFinding, SealedSegment, SegmentHost, StuckJournalHost } from './ports.ts'
 import type { Quarantine } from './quarantine.ts'
 import type { RetentionSettings } from './retention-settings.ts'
 import type { Scheduler } from './scheduler.ts'
 
+/** Topics that one finding names; of more it tells the number. */
+const NAMED_TOPICS_MAX = 3
 /** Segments are closed in bunches, one per partition of a repacked journal file: one run for all of them. */
 const SEGMENTS_CHANGED_DELAY_MS = 50
 
@@ -154,7 +158,7 @@ export class RetentionLoop implements AppendGate {
       this.#announceRefusals(plan, places)
       const failure = await this.#evictAll(plan, partitions)
       this.#announceBudget(plan)
-      this.#announceStuck(plan)
+      this.#announceStuck(plan, places)
       this.#options.quarantine.sweep(this.#options.clock.wallUs())
       this.ledger.retain((key) => partitions.has(key))
       this.#saveBooks()
@@ -262,10 +266,11 @@ export class RetentionLoop implements AppendGate {
 
   #reportUnread(partition: Partition, fromOffset: bigint, endOffset: bigint, messageCount: number): void {
     const { streamId, topicId, partitionId, key } = partition
+    const place = partitionText(this.#options.catalog, partition)
     this.#options.report({
       event: 'log.retention.unread_dropped',
       level: 'error',
-      text: `the disk budget is used up: ${messageCount} messages of ${streamId}/${topicId}/${partitionId} are gone that a consumer or upstream had not read, offsets ${fromOffset} to ${endOffset - 1n}`,
+      text: `the disk budget is used up: ${messageCount} messages of ${place} are gone that a consumer or upstream had not read, offsets ${fromOffset} to ${endOffset - 1n}`,
       fields: {
         stream_id: streamId,
         topic_id: topicId,
@@ -290,14 +295,14 @@ export class RetentionLoop implements AppendGate {
   }
 
   #reportTopic(event: string, topic: Topic, state: string): void {
-    const text = `topic ${topic.streamId}/${topic.id} ${state} (overflow ${topic.options.overflow})`
+    const text = `${topicText(this.#options.catalog, topic)} ${state} (overflow ${topic.options.overflow})`
     const fields = { stream_id: topic.streamId, topic_id: topic.id, overflow: topic.options.overflow }
     this.#options.report({ event, level: 'warn', text, fields })
   }
 
   #announceBudget({ excessBytes }: RetentionPlan): void {
     if (excessBytes > 0 && !this.#isOverBudget) {
-      const text = `the disk is ${excessBytes} bytes over the budget or under the free-space floor and nothing is left to drop`
+      const text = `the disk is ${formatBytes(excessBytes)} over the budget or under the free-space floor and nothing is left to drop`
       this.#options.report({
         event: 'log.disk.over_budget',
         level: 'error',
@@ -309,15 +314,22 @@ export class RetentionLoop implements AppendGate {
   }
 
   /** Everybody waits, and nothing that may be dropped would free a journal file. */
-  #announceStuck({ evictions, journalEvictions }: RetentionPlan): void {
+  #announceStuck({ evictions, journalEvictions }: RetentionPlan, places: ReadonlyMap<number, Topic>): void {
     const hasNothing = evictions.length + journalEvictions.length === 0
-    const isStuck = hasNothing && this.#options.stuckJournal.heads().size > 0
+    const heads = this.#options.stuckJournal.heads()
+    const isStuck = hasNothing && heads.size > 0
     if (isStuck && !this.#isStuck) {
-      const text =
-        'the disk is full and what the journal holds of topics that drop nothing cannot be moved into segments: senders wait until you free space on the volume'
+      const keeping = [...topicsOf(heads, places)].filter(({ options }) => options.overflow !== 'drop-oldest')
+      const topics = this.#listed(keeping)
+      const text = `the disk is full and what the journal holds of topics that drop nothing (${topics}) cannot be moved into segments: senders wait until you free space on the volume`
       this.#options.report({ event: 'log.journal.stuck', level: 'error', text, fields: {} })
     }
     this.#isStuck = isStuck
+  }
+
+  #listed(topics: readonly Topic[]): string {
+    const named = topics.slice(0, NAMED_TOPICS_MAX).map((topic) => topicText(this.#options.catalog, topic))
+    return [...named, ...(topics.length > named.length ? [`${topics.length - named.length} more`] : [])].join('; ')
   }
 
   #saveBooks(): void {
@@ -342,8 +354,9 @@ function counted({ baseOffset, endOffset, sizeBytes, messageCount }: SealedSegme
   return { baseOffset, endOffset, sizeBytes, messageCount }
 }
 
-function topicsOf(refusals: ReadonlyMap<number, unknown>, places: ReadonlyMap<number, Topic>): Set<Topic> {
-  return new Set([...refusals.keys()].flatMap((key) => places.get(key) ?? []))
+/** @param byKey anything by partition key. */
+function topicsOf(byKey: ReadonlyMap<number, unknown>, places: ReadonlyMap<number, Topic>): Set<Topic> {
+  return new Set([...byKey.keys()].flatMap((key) => places.get(key) ?? []))
 }
 
 const DROP_REASONS: readonly string[] = [

@@ -42,6 +42,9 @@ export class FakeCatalog implements DescriptorStore {
     return spec
   }
 
+  /** Nothing here has a name. */
+  readonly streams = new Map()
+
   remove(key: number): void {
     this.#specs.delete(key)
   }

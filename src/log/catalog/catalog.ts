@@ -10,6 +10,7 @@ import type { Clock } from '../../clock.ts'
 import { EdgeError } from '../../errors.ts'
 import type { Catalog, Durability, Partition, Stream, Topic, TopicOptions } from '../api.ts'
 import { NO_ID } from '../metadata/log-tables.ts'
+import { topicText } from '../place-text.ts'
 import type { DescriptorStore, PartitionHost, PartitionSpec } from '../ports.ts'
 import { Adoption } from './adoption.ts'
 import { CatalogSteps, type CatalogStepsParts } from './catalog-steps.ts'
@@ -228,7 +229,7 @@ export class StoreCatalog implements Catalog, DescriptorStore {
       if (options.durability !== topic.options.durability) {
         throw new EdgeError(
           'EDGE_OPTION_INVALID',
-          `durability of topic ${streamId}/${topicId} is fixed since its creation`,
+          `durability of ${topicText(this, topic)} is fixed since its creation`,
         )
       }
       await this.#writeTopic(topic, { ...topic.descriptor(), name, options })
@@ -267,7 +268,7 @@ export class StoreCatalog implements Catalog, DescriptorStore {
       const present = topic.partitionDescriptors.length
       if (count < 1 || count > MAX_PARTITIONS_PER_REQUEST) throw tooManyPartitions(count)
       if (count > present) {
-        const text = `topic ${streamId}/${topicId} has ${present} partitions, ${count} were to be removed`
+        const text = `${topicText(this, topic)} has ${present} partitions, ${count} were to be removed`
         throw new EdgeError('EDGE_PARTITION_COUNT_INVALID', text, { details: { present, count } })
       }
       await this.#shrink(topic, present - count)

@@ -149,7 +149,8 @@ function fill(registry: Registry, scanned: readonly ScannedStream[], report: Rep
 }
 
 function addTopic(stream: StreamEntry, found: ScannedTopic, usedKeys: Set<number>, report: ReportFinding): void {
-  const place = `topic ${stream.id}/${found.id}`
+  // By its number: a copied folder holds the name of another.
+  const place = `topic ${found.id} of stream ${JSON.stringify(stream.name)}`
   const twice = found.descriptor.partitions.find(({ key }) => usedKeys.has(key))
   if (twice !== undefined) {
     const text = `${place} claims partition key ${twice.key}, which another topic has: left out (was its folder copied?)`

@@ -136,16 +136,23 @@ async function mendTopic(options: ScanOptions, streamId: number, read: ReadTopic
   return { id: read.id, origin: mended.origin, descriptor, orphanKeys: [] }
 }
 
-interface Mending<T> {
+interface Named {
+  readonly name: string
+}
+
+interface Mending<T extends Named> {
   readonly read: Read<T>
   readonly place: { readonly streamId: number; readonly topicId: number }
   readonly path: string
   readonly parse: (body: string) => Parsed<T>
   readonly format: (descriptor: T) => string
-  readonly make: () => T & { readonly name: string }
+  readonly make: () => T
 }
 
-async function mend<T>(options: ScanOptions, mending: Mending<T>): Promise<{ descriptor: T; origin: Origin }> {
+async function mend<T extends Named>(
+  options: ScanOptions,
+  mending: Mending<T>,
+): Promise<{ descriptor: T; origin: Origin }> {
   const { read, path, place } = mending
   if (read.value !== null) return { descriptor: read.value, origin: 'file' }
   if (read.isDamaged) options.quarantine.take(path, options.nowUs)
@@ -154,13 +161,14 @@ async function mend<T>(options: ScanOptions, mending: Mending<T>): Promise<{ des
   const restored = copy === undefined ? null : soundOr(`copy of ${path}`, mending.parse(copy.body))
   if (restored !== null) {
     await options.files.write(path, mending.format(restored))
-    const text = `${path} was ${state} and is restored from the copy in SQLite`
+    const what = `${place.topicId === NO_ID ? 'stream' : 'topic'} ${JSON.stringify(restored.name)}`
+    const text = `${path} was ${state}: ${what} is restored from the copy in SQLite`
     options.report({ event: 'log.descriptor.restored', level: 'warn', text, fields: fieldsOf(place) })
     return { descriptor: restored, origin: 'copy' }
   }
   const made = mending.make()
   await options.files.write(path, mending.format(made))
-  const text = `${path} was ${state} and SQLite has no copy: its data is kept under the name ${made.name}`
+  const text = `${path} was ${state} and SQLite has no copy: its data is kept under the name ${JSON.stringify(made.name)}`
   options.report({
     event: 'log.descriptor.recovered',
     level: 'error',

@@ -4,6 +4,7 @@
  */
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { formatBytes } from '../../byte-text.ts'
 import { EdgeError } from '../../errors.ts'
 import type { StoredBatch } from '../../sdk/wire/batch.ts'
 import { parseStore, type StoreDescriptor } from '../catalog/descriptor.ts'
@@ -24,6 +25,7 @@ import { missingChecks, refuseWrongKeys } from '../key-check.ts'
 import { type DatabaseReport, inspectDatabase, NO_DATABASE } from '../metadata/integrity.ts'
 import { readTrail } from '../metadata/offset-trail.ts'
 import { type FoundTrail, NO_TRAIL } from '../metadata/trail-rows.ts'
+import { quotedTopic } from '../place-text.ts'
 import { missingOf } from '../recovery.ts'
 import { describeMissing } from '../recovery-report.ts'
 import { type InspectedOffset, mergeOffsets } from './consumer-offsets.ts'
@@ -111,8 +113,14 @@ export class StoreInspection {
       partition,
       syncedEnd: this.#syncedEnds.get(partition.key) ?? 0n,
       journal,
-      tell: this.#tell,
+      tell: (level, path, text) => this.#tell(level, path, `${text} (${this.#placeText(partition)})`),
     })
+  }
+
+  #placeText(partition: InspectedPartition): string {
+    const topic = this.topics.find(({ partitions }) => partitions.includes(partition))
+    const what = `partition ${partition.partitionId}`
+    return topic === undefined ? what : `${quotedTopic(topic.streamName, topic.topicName)}, ${what}`
   }
 
   /** How far consumers, groups and devices have come in a partition: the database and the offset trail together. */
@@ -191,7 +199,7 @@ export class StoreInspection {
     for (const { file, position, reason } of tally.unopened)
       this.#tell('error', `journal/${file.number}`, `group at ${position} cannot be opened: ${reason}`)
     if (tally.lostBytes > 0)
-      this.#tell('error', 'journal', `${tally.lostBytes} bytes that may have held messages cannot be read`)
+      this.#tell('error', 'journal', `${formatBytes(tally.lostBytes)} that may have held messages cannot be read`)
   }
 }
 

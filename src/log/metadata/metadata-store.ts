@@ -5,6 +5,7 @@
 import { EdgeError } from '../../errors.ts'
 import type { ConsumerKind, CursorRow, GroupRow, MetadataStore, Partition, TokenRow, UserRow } from '../api.ts'
 import { OFFSETS_ENDING, OFFSETS_FILE } from '../catalog/layout.ts'
+import { type NameSource, partitionText } from '../place-text.ts'
 import type { HintStore, ProducerStore, ReportFinding } from '../ports.ts'
 import type { Scheduler } from '../scheduler.ts'
 import { Accounts } from './accounts.ts'
@@ -237,16 +238,20 @@ export class SqliteMetadata implements MetadataStore {
   /**
    * Lowers offsets and cursors above the end of a partition, once after recovery, and says so.
    *
+   * @param names for what is said.
    * @returns how many were lowered.
    */
-  clamp(partition: Pick<Partition, 'key' | 'streamId' | 'topicId' | 'partitionId' | 'nextOffset'>): number {
+  clamp(
+    partition: Pick<Partition, 'key' | 'streamId' | 'topicId' | 'partitionId' | 'nextOffset'>,
+    names: NameSource,
+  ): number {
     const { key, streamId, topicId, partitionId, nextOffset } = partition
     const count = this.#progress.clamp(key, nextOffset)
     if (count === 0) return 0
     this.#report({
       event: 'log.offsets.clamped',
       level: 'warn',
-      text: `${count} consumer offsets or cursors of ${streamId}/${topicId}/${partitionId} lay behind the end of its log and are set to it (next offset ${nextOffset})`,
+      text: `${count} consumer offsets or cursors of ${partitionText(names, partition)} lay behind the end of its log and are set to it (next offset ${nextOffset})`,
       fields: {
         stream_id: streamId,
         topic_id: topicId,

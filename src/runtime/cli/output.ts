@@ -4,6 +4,7 @@
  * A row is a record with snake_case keys in the order of display. Where people and programs want different things (a time,
  * an amount of bytes) a cell holds both.
  */
+import { formatBytes } from '../../byte-text.ts'
 import { stringifyExact } from '../http/json.ts'
 
 export const OUTPUT_FORMS = ['table', 'list', 'json'] as const
@@ -111,13 +112,6 @@ export function duration(us: bigint | number, noLimit = 'never'): Shown {
 /** @param sizeBytes 2^64 - 1 = unlimited. */
 export function bytes(sizeBytes: bigint | number): Shown {
   return new Shown(sizeBytes, BigInt(sizeBytes) === U64_MAX ? 'unlimited' : formatBytes(Number(sizeBytes)))
-}
-
-export function formatBytes(size: number): string {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
-  const step = size < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(size) / 10))
-  const amount = size / 1024 ** step
-  return `${step === 0 ? size : amount.toFixed(1)} ${units[step]}`
 }
 
 /** The two largest units: `3 d 4 h`, `12 s`. */

@@ -1,6 +1,7 @@
 /** The state of an edge in sentences: what is, what is wrong, and what to do about it. Pure. */
+import { formatBytes } from '../../byte-text.ts'
 import type { Overview } from '../observe/overview.ts'
-import { formatBytes, formatRows, formatSpan, formatTime, list, type Row, Shown, textOf, time } from './output.ts'
+import { formatRows, formatSpan, formatTime, list, type Row, Shown, textOf, time } from './output.ts'
 
 /** As it comes over the wire: whole numbers are `number` where exact, else `bigint`. */
 type OverTheWire<T> = T extends bigint

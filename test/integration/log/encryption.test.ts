@@ -386,5 +386,8 @@ test('a sealed store is inspected with its key, and judged by its checksums with
   ])
   change(segment, (bytes) => flip(bytes, 64 + 80 + 40))
   const [, damage] = await blindFindings()
-  assert.match(damage ?? '', /^error block at 64 is damaged: offsets 0 to \d+ cannot be read here$/)
+  assert.match(
+    damage ?? '',
+    /^error block at 64 is damaged: offsets 0 to \d+ cannot be read here \(stream "\S+", topic "\S+", partition 0\)$/,
+  )
 })

@@ -139,7 +139,9 @@ for (const [harm, act] of [
     const expected = range(0, 6000).filter((number) => BigInt(number) < from || BigInt(number) >= end)
     assert.deepEqual(numbers, expected)
     assert.deepEqual(damaged.holes, [{ from, end, reason: 'damage' }])
-    assert.equal(again.findings().at(-1)?.event, 'log.hole.found')
+    const finding = again.findings().at(-1)
+    assert.equal(finding?.event, 'log.hole.found')
+    assert.match(finding.text, /^offsets \d+ to \d+ of stream "\w+", topic "\w+", partition 0 cannot be read: /)
     await again.close()
   })
 }

@@ -147,7 +147,10 @@ test('readings that an upstream has not got are told when they go', async (conte
   await fill(world)
   for (let number = 0; number < COUNT; number++) await append(log, partition, number)
   const told = log.findings().find(({ event }) => event === 'log.retention.unread_dropped')
-  assert.match(told?.text ?? '', /messages of 0\/0\/0 are gone that a consumer or upstream had not read, offsets 0 to /)
+  assert.match(
+    told?.text ?? '',
+    /messages of stream "plant", topic "pumps", partition 0 are gone that a consumer or upstream had not read, offsets 0 to /,
+  )
   assert.equal(log.drops().byReason.get('disk-budget-unread')?.messageCount, Number(partition.logStartOffset))
 })
 
@@ -166,7 +169,7 @@ test('a topic that drops nothing loses nothing: its senders wait, and go on as s
   })()
   await eventually(() => log.findings().some(({ event }) => event === 'log.journal.stuck'), 'told')
   const stuck = log.findings().find(({ event }) => event === 'log.journal.stuck')
-  assert.match(stuck?.text ?? '', /the disk is full .* senders wait .* free space/)
+  assert.match(stuck?.text ?? '', /the disk is full .*\(stream "plant", topic "kept"\) .* senders wait .* free space/)
   assert.deepEqual([kept.logStartOffset, dropping.logStartOffset], [0n, 0n])
   const before = appended
   assert.ok(before < COUNT)

@@ -79,6 +79,8 @@ function user(id: number, username: string): UserRow {
   }
 }
 
+const NAMES = { streams: new Map() }
+
 function endOf(key: number, nextOffset: bigint) {
   return { key, streamId: 0, topicId: 0, partitionId: 0, nextOffset }
 }
@@ -243,19 +245,19 @@ test('offsets and cursors above the end of the log are lowered to its last messa
   store.setOffset(1, 'consumer', 1, 900n)
   store.setOffset(1, 'consumer', 2, 499n)
   store.setCursor('central', 1, { confirmedOffset: 700n, upstreamOffset: 3n })
-  assert.equal(store.clamp(endOf(1, 500n)), 2)
+  assert.equal(store.clamp(endOf(1, 500n), NAMES), 2)
   assert.deepEqual(findings, ['log.offsets.clamped'])
   assert.equal(store.offset(1, 'consumer', 1), 499n)
   assert.equal(store.offset(1, 'consumer', 2), 499n)
   assert.deepEqual(store.cursor('central', 1), { confirmedOffset: 499n, upstreamOffset: null, incarnation: 0 })
-  assert.equal(store.clamp(endOf(1, 500n)), 0)
+  assert.equal(store.clamp(endOf(1, 500n), NAMES), 0)
 })
 
 test('in a log that became empty offsets vanish and cursors start over', () => {
   const store = open()
   store.setOffset(1, 'consumer', 1, 3n)
   store.setCursor('central', 1, { confirmedOffset: 3n, upstreamOffset: 3n })
-  assert.equal(store.clamp(endOf(1, 0n)), 2)
+  assert.equal(store.clamp(endOf(1, 0n), NAMES), 2)
   assert.equal(store.offset(1, 'consumer', 1), undefined)
   assert.equal(store.cursor('central', 1)?.confirmedOffset, -1n)
 })

@@ -14,7 +14,7 @@ class World {
   readonly segments: SealedSegment[] = []
   readonly offsets: { kind: ConsumerKind; consumerId: number; offset: bigint }[] = []
   readonly cursors: { route: string; row: CursorRow }[] = []
-  readonly findings: { event: string; level: string; fields: Readonly<Record<string, unknown>> }[] = []
+  readonly findings: { event: string; level: string; text: string; fields: Readonly<Record<string, unknown>> }[] = []
   readonly saved = new Map<string, DropTotal>()
   readonly barriers: (bigint | null)[] = []
   tasks: { delayMs: number; task: () => void }[] = []
@@ -63,7 +63,7 @@ class World {
   }
 
   usedBytes(): number {
-    return this.segments.length * 100 + (this.active?.sizeBytes ?? 0)
+    return this.segments.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) + (this.active?.sizeBytes ?? 0)
   }
 
   createLoop(): RetentionLoop {
@@ -185,6 +185,7 @@ test('unread messages that the disk budget takes are an error with their range',
   const [finding] = world.findings
   assert.equal(finding?.event, 'log.retention.unread_dropped')
   assert.equal(finding?.level, 'error')
+  assert.match(finding?.text ?? '', /20 messages of stream "s", topic "t", partition 3 are gone .* offsets 0 to 19$/)
   assert.deepEqual(
     [finding?.fields.from_offset, finding?.fields.end_offset, finding?.fields.message_count],
     [0n, 20n, 20],
@@ -225,6 +226,7 @@ test('a full topic is told once, refuses appends, and once more when it has room
   await world.loop.run()
   assert.equal(world.loop.refusal(5), null)
   assert.deepEqual(world.events(), ['log.topic.full', 'log.topic.room'])
+  assert.equal(world.findings[0]?.text, 'stream "s", topic "t" is full (overflow reject)')
 })
 
 test('what a full topic did not take is counted and saved', async () => {
@@ -290,4 +292,30 @@ test('a disk that refuses the books at the end is told, and the loop is closed a
     world.findings.map(({ event }) => event),
     ['log.retention.failed'],
   )
+})
+
+test('a disk without room is told in units, and once', async () => {
+  world.options = { ...OPTIONS, overflow: 'reject' }
+  world.segments.push({
+    baseOffset: 50n,
+    endOffset: 60n,
+    sizeBytes: 3 * 1024 ** 3,
+    messageCount: 10,
+    lastAppendUs: 5n,
+    isClockTrusted: true,
+  })
+  await world.loop.run()
+  await world.loop.run()
+  const told = world.findings.filter(({ event }) => event === 'log.disk.over_budget')
+  assert.equal(told.length, 1)
+  assert.match(told[0]?.text ?? '', /^the disk is 3\.0 GiB over the budget/)
+  assert.equal(told[0]?.fields.excess_bytes, 3 * 1024 ** 3 + 500 - world.budgetBytes)
+})
+
+test('a journal that is stuck names the topics that keep it so', async () => {
+  world.options = { ...OPTIONS, overflow: 'reject' }
+  world.heads.set(5, { fromOffset: 50n, endOffset: 60n, messageCount: 10, sizeBytes: 100 })
+  await world.loop.run()
+  const told = world.findings.find(({ event }) => event === 'log.journal.stuck')
+  assert.match(told?.text ?? '', /topics that drop nothing \(stream "s", topic "t"\) cannot be moved/)
 })
