@@ -1,9 +1,10 @@
 /** Requests to Iggy's REST API over kept-alive connections: JSON in and out, numbers exact, errors by Iggy's number. */
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
-import type { LookupFunction, Socket } from 'node:net'
+import type { LookupFunction } from 'node:net'
 import { EdgeError } from '../../errors.ts'
 import { errorOfStatus, lookupHost } from '../../sdk/index.ts'
+import type { ConnectionEnds } from './connection-ends.ts'
 
 export interface HttpClientOptions {
   readonly host: string
@@ -12,8 +13,7 @@ export interface HttpClientOptions {
   readonly tlsValidateCertificate: boolean
   readonly maxSockets: number
   readonly signal: AbortSignal
-  /** A kept connection was closed by the server: perhaps it is going down. */
-  readonly onSocketClosed: () => void
+  readonly ends: ConnectionEnds
 }
 
 export interface HttpCall {
@@ -22,6 +22,8 @@ export interface HttpCall {
   readonly bodyBytes: Uint8Array | null
   readonly token: string | null
   readonly timeoutMs: number
+  /** It only asks how the server is. */
+  readonly isLook: boolean
 }
 
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024
@@ -31,9 +33,6 @@ export class HttpClient {
   readonly #options: HttpClientOptions
   readonly #agent: HttpAgent | HttpsAgent
   readonly #abort = new AbortController()
-  readonly #sockets = new Set<Socket>()
-  /** The answer said that they end with it: their end tells nothing. */
-  readonly #unkept = new WeakSet<Socket>()
   #closedBy: EdgeError | null = null
 
   constructor(options: HttpClientOptions) {
@@ -78,7 +77,7 @@ export class HttpClient {
   }
 
   #exchange(call: HttpCall, signal: AbortSignal): Promise<IncomingMessage> {
-    const { host, port, tls, tlsValidateCertificate } = this.#options
+    const { host, port, tls, tlsValidateCertificate, ends } = this.#options
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
     const lookup: LookupFunction = (name, { all }, callback) => {
       lookupHost(name, signal).then(
@@ -109,22 +108,13 @@ export class HttpClient {
       },
     })
     request.on('response', (answer) => {
-      if (!isKept(answer)) this.#unkept.add(answer.socket)
+      if (!isKept(answer)) ends.announced(answer.socket)
       resolve(answer)
     })
-    request.on('socket', (socket) => this.#watch(socket))
+    request.on('socket', (socket) => ends.carries(socket, call.isLook))
     request.on('error', reject)
     request.end(call.bodyBytes ?? undefined)
     return promise
-  }
-
-  #watch(socket: Socket): void {
-    if (this.#sockets.has(socket)) return
-    this.#sockets.add(socket)
-    socket.once('close', () => {
-      this.#sockets.delete(socket)
-      if (this.#closedBy === null && !this.#unkept.has(socket)) this.#options.onSocketClosed()
-    })
   }
 
   #connectError(cause: unknown): EdgeError {

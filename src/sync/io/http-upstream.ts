@@ -12,7 +12,8 @@ import { failureKindOf } from '../core/classify.ts'
 import type { RoundTrip } from '../core/round-trip.ts'
 import type { TopicName } from '../core/route.ts'
 import type { TailPage, TailRequest } from '../core/tail.ts'
-import { HttpClient } from './http-client.ts'
+import { ConnectionEnds } from './connection-ends.ts'
+import { type HttpCall, HttpClient } from './http-client.ts'
 import { TopicRegistry } from './topic-registry.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -50,20 +51,26 @@ class HttpUpstream implements Upstream {
   #token: string | null = null
   #timer: ReturnType<typeof setInterval> | null = null
   #isChecking = false
+  #isClosed = false
   #process: string | null = null
 
   constructor(settings: HttpUpstreamSettings, signal: AbortSignal) {
     this.#settings = settings
-    const { host, port, options } = settings.target
+    const { clock, target, maxInFlight, httpCheckIntervalMs } = settings
+    const { host, port, options } = target
     this.peer = `${host}:${port}`
-    const onSocketClosed = (): void => void this.#check()
-    this.#http = new HttpClient({ host, port, ...options, maxSockets: settings.maxInFlight, signal, onSocketClosed })
+    const ends = new ConnectionEnds({
+      clock,
+      lookIntervalUs: httpCheckIntervalMs * US_MS,
+      onNews: () => void this.#check(),
+    })
+    this.#http = new HttpClient({ host, port, ...options, maxSockets: maxInFlight, signal, ends })
     const { promise, resolve } = Promise.withResolvers<EdgeError>()
     this.closed = promise
     this.#settleClosed = resolve
     this.#topics = new TopicRegistry({
       find: async (topic) => {
-        const found = await this.#ask('GET', topicPath(topic), null).catch((error) => {
+        const found = await this.#look(topicPath(topic)).catch((error) => {
           if (failureKindOf(toEdgeError(error)) === 'missing') return null
           throw error
         })
@@ -106,15 +113,16 @@ class HttpUpstream implements Upstream {
    * started anew may have forgotten what it acknowledged: then the link begins anew, with a look at every tail.
    */
   async #check(): Promise<void> {
-    if (this.#isChecking) return
+    // An end after our own is no news.
+    if (this.#isChecking || this.#isClosed) return
     this.#isChecking = true
     try {
-      const stats = await this.#ask('GET', '/stats', null)
+      const stats = await this.#look('/stats')
       const process = `${stats?.process_id} ${stats?.start_time}`
       this.#process ??= process
       if (process !== this.#process) this.abort(new EdgeError('EDGE_CONNECTION_LOST', `${this.peer}: started anew`))
     } catch {
-      // Lost links were given up in `#ask`; a user without the right to read statistics relies on its token's end.
+      // Lost links were given up in `#request`; a user without the right to read statistics relies on its token's end.
     } finally {
       this.#isChecking = false
     }
@@ -160,19 +168,28 @@ class HttpUpstream implements Upstream {
   }
 
   abort(error: EdgeError): void {
+    this.#isClosed = true
     if (this.#timer !== null) clearInterval(this.#timer)
     this.#http.close(error)
     this.#settleClosed(error)
   }
 
-  async #ask(method: string, path: string, body: object | null): Promise<HttpAnswer | null> {
+  #ask(method: string, path: string, body: object | null): Promise<HttpAnswer | null> {
+    return this.#request({ method, path, body, isLook: false })
+  }
+
+  #look(path: string): Promise<HttpAnswer | null> {
+    return this.#request({ method: 'GET', path, body: null, isLook: true })
+  }
+
+  async #request({ body, ...call }: Request): Promise<HttpAnswer | null> {
     const { clock, roundTrip, slowestBytesPerSecond } = this.#settings
     const bodyBytes = body === null ? null : new TextEncoder().encode(JSON.stringify(body))
     const transferMs = ((bodyBytes?.length ?? 0) / slowestBytesPerSecond) * 1000
     const startUs = clock.monotonicUs()
     try {
       const timeoutMs = roundTrip.timeoutUs / US_MS + transferMs
-      const answer = await this.#http.request({ method, path, bodyBytes, token: this.#token, timeoutMs })
+      const answer = await this.#http.request({ ...call, bodyBytes, token: this.#token, timeoutMs })
       roundTrip.answered(clock.monotonicUs() - startUs)
       return answer as HttpAnswer | null
     } catch (cause) {
@@ -191,6 +208,10 @@ class HttpUpstream implements Upstream {
       throw error
     }
   }
+}
+
+interface Request extends Pick<HttpCall, 'method' | 'path' | 'isLook'> {
+  readonly body: object | null
 }
 
 /** As much of the answers as is looked at; integers came in exactly. */

@@ -203,6 +203,41 @@ test('an upstream that ends each connection with its answer is not asked because
   assert.equal(statsCount, 1)
 })
 
+test('an upstream that closes idle connections is looked at for the one that carried work, not for the look', async (context) => {
+  let statsCount = 0
+  const server = createServer((request, response) => {
+    if (request.url === '/stats') statsCount++
+    response.end(request.url === '/users/login' ? '{"access_token":{"token":"t"}}' : '{"process_id":1,"start_time":1}')
+  })
+  // Says no limit, else our side would close first.
+  server.keepAliveTimeout = 0
+  let ended = 0
+  server.on('connection', (socket) => socket.once('close', () => ended++))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  context.after(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const sync = start(context, new MemorySource(), {
+    upstreams: [{ name: 'central', url: `iggy+http://iggy:iggy@127.0.0.1:${port}`, ...FAST }],
+    routes: [{ from: 'sensors/*', to: 'central:site-7/{topic}' }],
+  })
+  await eventually(() => sync.state().upstreams[0]?.link === 'up' && statsCount === 1, 'login and a look')
+  await eventually(() => {
+    server.closeIdleConnections()
+    return statsCount === 2
+  }, 'a look, since the end of what carried the login may be news')
+  const before = ended
+  await eventually(() => {
+    server.closeIdleConnections()
+    return ended > before
+  }, 'the connection of the look has ended')
+  // Whoever asks because of an end has asked again by the time a round trip of our own is over.
+  for (let round = 0; round < 3; round++) {
+    await fetch(`http://127.0.0.1:${port}/`)
+    server.closeIdleConnections()
+  }
+  assert.equal(statsCount, 2)
+})
+
 test('a dead upstream is named, and another one is none the slower', async (context) => {
   const central = await startProtocolServer()
   context.after(() => central[Symbol.asyncDispose]())
