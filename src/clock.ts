@@ -1,3 +1,6 @@
+/** Microseconds a millisecond: times are µs, timers and settings ms. */
+export const US_MS = 1000
+
 /** Time as everyone below the composition root sees it: handed in, so that tests and the simulation move it. */
 export interface Clock {
   /** Wall clock, µs since the Unix epoch. May step in both directions. */

@@ -4,6 +4,7 @@
  * Decides: which generation the peer speaks, from its first bytes and then for good; how large a request may be. Relies on
  * its owner to use every view up before the next call. Never: allocates for a length that was only announced.
  */
+import { concatBytes } from '../../byte-concat.ts'
 import { EdgeError } from '../../errors.ts'
 import { classicRequestShape } from '../../sdk/wire/classic/frame.ts'
 import { DECIDING_BYTES, type Detected, detectProtocol } from '../../sdk/wire/detect.ts'
@@ -61,7 +62,7 @@ export class ServerSession {
       this.assembler.push(view)
       return
     }
-    const bytes = this.firstBytes.length === 0 ? view : concat(this.firstBytes, view)
+    const bytes = this.firstBytes.length === 0 ? view : concatBytes(this.firstBytes, view)
     const detected = detectProtocol(bytes)
     if (detected === 'more-bytes') {
       // Not `slice`: of a Buffer that is no copy.
@@ -114,11 +115,4 @@ function unknownFraming(detected: Detected, bytes: Uint8Array): EdgeError {
   const firstBytes = bytes.slice(0, SHOWN_BYTES).toHex()
   const message = `first bytes: expected a request of Iggy's protocol, found ${detected} (${firstBytes})`
   return new EdgeError('EDGE_FRAME_INVALID', message, { details: { detected, firstBytes } })
-}
-
-function concat(head: Uint8Array, tail: Uint8Array): Uint8Array {
-  const bytes = new Uint8Array(head.length + tail.length)
-  bytes.set(head)
-  bytes.set(tail, head.length)
-  return bytes
 }

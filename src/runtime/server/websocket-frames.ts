@@ -6,6 +6,7 @@
  * Only what Iggy's clients send is taken: binary messages, masked, in one frame or several; pings and closes between them.
  * Payloads are unmasked in place and handed on as they arrive, so a frame's announced length allocates nothing.
  */
+import { concatBytes } from '../../byte-concat.ts'
 
 export const OPCODE = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const
 export const CLOSE_NORMAL = 1000
@@ -63,7 +64,7 @@ export class WebsocketDecoder {
 
   private readHead(view: Uint8Array): Uint8Array {
     const have = this.head.length
-    const bytes = have === 0 ? view : concat(this.head, view.subarray(0, SHORT_HEAD_BYTES + 8 + MASK_BYTES))
+    const bytes = have === 0 ? view : concatBytes(this.head, view.subarray(0, SHORT_HEAD_BYTES + 8 + MASK_BYTES))
     const size = headSize(bytes)
     if (size === undefined || bytes.length < size) {
       this.head = new Uint8Array(bytes)
@@ -123,8 +124,8 @@ export class WebsocketDecoder {
   private endFrame(): void {
     const { opcode, isFinal } = this
     this.opcode = -1
-    if (opcode === OPCODE.ping) this.sink.ping(concat(...this.control))
-    else if (opcode === OPCODE.close) this.finish(closeCodeOf(concat(...this.control)))
+    if (opcode === OPCODE.ping) this.sink.ping(concatBytes(...this.control))
+    else if (opcode === OPCODE.close) this.finish(closeCodeOf(concatBytes(...this.control)))
     else if (opcode !== OPCODE.pong && isFinal) {
       this.isInMessage = false
       this.messageBytes = 0
@@ -181,14 +182,4 @@ function closeCodeOf(payload: Uint8Array): number {
     payload.length > 1 &&
     ((code >= 1000 && code <= 1014 && (code < 1004 || code > 1006)) || (code >= 3000 && code < 5000))
   return isAllowed ? code : CLOSE_PROTOCOL_ERROR
-}
-
-function concat(...parts: readonly Uint8Array[]): Uint8Array {
-  const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
-  let at = 0
-  for (const part of parts) {
-    bytes.set(part, at)
-    at += part.length
-  }
-  return bytes
 }

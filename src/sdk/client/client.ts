@@ -3,7 +3,7 @@
  * Requests that read are repeated on the next connection; a write whose answer was lost fails with EDGE_CONNECTION_LOST,
  * since only the caller knows whether doing it twice is harmless.
  */
-import { type Clock, systemClock } from '../../clock.ts'
+import { type Clock, systemClock, US_MS } from '../../clock.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import { GroupsApi } from '../api/groups.ts'
 import { MessagesApi } from '../api/messages.ts'
@@ -35,8 +35,6 @@ export interface ClientOptions {
 }
 
 export type ClientState = 'connecting' | 'connected' | 'disconnected' | 'closed'
-
-const US_MS = 1000
 
 export class Client implements Requester, AsyncDisposable {
   readonly system = new SystemApi(this)

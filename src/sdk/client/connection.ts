@@ -2,7 +2,7 @@
  * One connection to a server, from dialling to its end: finds out the generation, logs in, carries requests, pings. Never
  * reconnects; that is `client.ts`.
  */
-import type { Clock } from '../../clock.ts'
+import { type Clock, US_MS } from '../../clock.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import type { ConnectionCredentials, Generation } from '../connection-string.ts'
 import { SDK_DEFAULTS } from '../defaults.ts'
@@ -42,7 +42,6 @@ interface Caller {
 
 const SDK_NAME = 'iggy-edge'
 const SDK_VERSION = '0.1.0'
-const US_MS = 1000
 const NOT_COMMITTED = 57
 const NOT_ACCEPTED = 58
 

@@ -5,6 +5,7 @@
  * A message counts as handled when the next one is asked for. After a crash the messages since the last commit come again
  * (at least once).
  */
+import { US_MS } from '../../clock.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import type { Polled } from '../api/messages.ts'
 import type { StoredOffset } from '../api/offsets.ts'
@@ -55,7 +56,6 @@ interface Position {
   handledSinceCommit: number
 }
 
-const US_MS = 1000
 const DEFAULT_CONSUMER_ID = 1
 /** What newer servers answer to the offset of a partition that is no longer ours. */
 const RESOURCE_NOT_FOUND = 20

@@ -5,6 +5,7 @@
  * One batch is on its way at a time, so order holds. A batch whose answer was lost is sent again with the same ids: it may
  * then be stored twice, unless the topic recognises ids (at least once).
  */
+import { US_MS } from '../../clock.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import type { MessagesApi } from '../api/messages.ts'
 import { SDK_DEFAULTS } from '../defaults.ts'
@@ -57,7 +58,6 @@ interface Entry {
 }
 
 const MESSAGE_OVERHEAD_BYTES = 64
-const US_MS = 1000
 
 export class Producer implements AsyncDisposable {
   readonly #client: Client

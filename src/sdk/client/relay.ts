@@ -1,4 +1,5 @@
 /** A transport's events before anyone is there to take them: while the generation is found out. */
+import { concatBytes } from '../../byte-concat.ts'
 import type { EdgeError } from '../../errors.ts'
 import type { TransportEvents } from '../transport/transport.ts'
 
@@ -42,9 +43,7 @@ export class Relay implements TransportEvents {
       this.#target.data(bytesView)
       return
     }
-    const joined = new Uint8Array(this.#held.length + bytesView.length)
-    joined.set(this.#held)
-    joined.set(bytesView, this.#held.length)
+    const joined = concatBytes(this.#held, bytesView)
     this.#held = joined
     this.#watcher?.data(joined)
     this.#onProbeAnswer?.()

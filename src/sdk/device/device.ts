@@ -2,8 +2,7 @@
  * A device that publishes readings to an edge and takes messages from it, over WebTransport: keeps a session up, resends
  * what was not acknowledged, and settles each publish once the edge has promised to keep it.
  */
-import type { Clock } from '../../clock.ts'
-import { systemClock } from '../../clock.ts'
+import { type Clock, systemClock, US_MS } from '../../clock.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import { Backoff } from '../client/retry.ts'
 import { SDK_DEFAULTS } from '../defaults.ts'
@@ -66,7 +65,6 @@ interface Inbox {
 
 const TICK_MS = 250
 const PROBE_INTERVAL_MS = 60_000
-const US_MS = 1000
 
 export class Device implements AsyncDisposable {
   readonly #options: DeviceOptions

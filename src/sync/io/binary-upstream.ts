@@ -1,5 +1,5 @@
 /** A central server over Iggy's binary protocol, both generations, over TCP, TLS or WebTransport. */
-import type { Clock } from '../../clock.ts'
+import { type Clock, US_MS } from '../../clock.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import { Connection, type ConnectionTarget, dialOf } from '../../sdk/index.ts'
 import type { StoredBatch } from '../../sdk/wire/batch.ts'
@@ -27,7 +27,6 @@ export interface BinaryUpstreamSettings {
 
 /** Never stores an offset, so the number names nobody. */
 const TAIL_READER = { kind: 'consumer', id: 1 } as const
-const US_MS = 1000
 
 /** @throws {EdgeError} what dialling and login throw. */
 export async function openBinaryUpstream(settings: BinaryUpstreamSettings, signal: AbortSignal): Promise<Upstream> {

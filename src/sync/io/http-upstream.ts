@@ -2,7 +2,8 @@
  * A central server over Iggy's REST API, where nothing but HTTP gets through. Times of origin are stamped anew by the
  * server, so ours travels in a header of the record. Exact numbers: ids have 39 digits, which plain JSON parsing rounds.
  */
-import type { Clock } from '../../clock.ts'
+import { concatBytes } from '../../byte-concat.ts'
+import { type Clock, US_MS } from '../../clock.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import { type ConnectionTarget, unpackMessages } from '../../sdk/index.ts'
 import type { StoredBatch } from '../../sdk/wire/batch.ts'
@@ -31,7 +32,6 @@ export interface HttpUpstreamSettings {
 const ORIGIN_HEADER = 'edge-origin-us'
 /** Servers without these two take 0 for their default. */
 const NEW_TOPIC = { compression_algorithm: 'none', message_expiry: 0, max_topic_size: 0 }
-const US_MS = 1000
 
 /** Connects by logging in. @throws {EdgeError} EDGE_CREDENTIALS_INVALID, EDGE_UPSTREAM_UNREACHABLE, EDGE_UPSTREAM_TIMEOUT. */
 export async function openHttpUpstream(settings: HttpUpstreamSettings, signal: AbortSignal): Promise<Upstream> {
@@ -236,8 +236,5 @@ function exact(value: unknown): bigint {
 
 function withOrigin(headersBytes: Uint8Array, originUs: bigint): Uint8Array {
   const header = encodeUserHeaders([{ key: stringHeader(ORIGIN_HEADER), value: headerValueOf('uint64', originUs) }])
-  const joined = new Uint8Array(headersBytes.length + header.length)
-  joined.set(headersBytes)
-  joined.set(header, headersBytes.length)
-  return joined
+  return concatBytes(headersBytes, header)
 }

@@ -13,6 +13,7 @@ import type { CursorStore, DeadLetterSink, SourcePartition } from '../ports.ts'
 import { reportEvent } from './report-event.ts'
 import type { Slots } from './slots.ts'
 import type { Upstream } from './upstream.ts'
+import { WakeTimer } from './wake-timer.ts'
 
 export interface RunnerOptions {
   readonly route: Route
@@ -30,10 +31,6 @@ export interface RunnerOptions {
   readonly logger: Logger
 }
 
-/** `setTimeout` takes no longer waits; a later wake-up looks again. */
-const MAX_TIMER_MS = 2 ** 31 - 1
-const US_MS = 1000
-
 export class PartitionRunner {
   readonly options: RunnerOptions
   readonly #forwarder: Forwarder
@@ -41,8 +38,8 @@ export class PartitionRunner {
   #upstream: Upstream | null = null
   #topicIncarnation: string | null = null
   #outgoing: Outgoing | null = null
-  #timer: ReturnType<typeof setTimeout> | null = null
-  #budgetTimer: ReturnType<typeof setTimeout> | null = null
+  readonly #timer: WakeTimer
+  readonly #budgetTimer: WakeTimer
   #slot: 'none' | 'waiting' | 'held' = 'none'
   #withdraw: () => void = () => {}
   #isClosed = false
@@ -50,6 +47,8 @@ export class PartitionRunner {
   constructor(options: RunnerOptions) {
     this.options = options
     const { partition, route, cursors, clock } = options
+    this.#timer = new WakeTimer(clock)
+    this.#budgetTimer = new WakeTimer(clock)
     this.#forwarder = new Forwarder(
       {
         ...options.forwarder,
@@ -96,8 +95,8 @@ export class PartitionRunner {
     if (this.#isClosed) return
     this.#isClosed = true
     this.#unsubscribe()
-    if (this.#timer !== null) clearTimeout(this.#timer)
-    if (this.#budgetTimer !== null) clearTimeout(this.#budgetTimer)
+    this.#timer.clear()
+    this.#budgetTimer.clear()
     this.#releaseSlot()
   }
 
@@ -140,7 +139,7 @@ export class PartitionRunner {
         cursors.setCursor(route.name, partition.key, effect.cursor)
         return
       case 'wake':
-        this.#wakeAt(effect.atUs)
+        this.#timer.set(effect.atUs, () => this.#feed({ type: 'woken' }))
         return
       case 'report':
         reportEvent(this.options, effect.report)
@@ -191,11 +190,10 @@ export class PartitionRunner {
   #send(effect: Extract<Effect, { type: 'send' }>): void {
     const outgoing = this.#outgoing
     if (outgoing === null) return
-    const waitUs = this.options.budget.take(outgoing.sizeBytes, this.options.clock.monotonicUs())
+    const nowUs = this.options.clock.monotonicUs()
+    const waitUs = this.options.budget.take(outgoing.sizeBytes, nowUs)
     if (waitUs > 0) {
-      const waitMs = Math.min(MAX_TIMER_MS, waitUs / US_MS)
-      this.#budgetTimer = setTimeout(() => this.#send(effect), waitMs)
-      this.#budgetTimer.unref()
+      this.#budgetTimer.set(nowUs + waitUs, () => this.#send(effect))
       return
     }
     const { target, partition } = this.options
@@ -229,7 +227,7 @@ export class PartitionRunner {
     }
   }
 
-  // ---- slots and timers --------------------------------------------------------------------------------------------------
+  // ---- slots ------------------------------------------------------------------------------------------------------------
 
   #withSlot(run: () => void): void {
     if (this.#slot === 'held') {
@@ -251,16 +249,8 @@ export class PartitionRunner {
     this.#withdraw()
     this.#withdraw = () => {}
     this.#outgoing = null
-    if (this.#budgetTimer !== null) clearTimeout(this.#budgetTimer)
+    this.#budgetTimer.clear()
     if (wasHeld) this.options.slots.release()
-  }
-
-  #wakeAt(atUs: number): void {
-    if (this.#timer !== null) clearTimeout(this.#timer)
-    const waitMs = Math.max(0, (atUs - this.options.clock.monotonicUs()) / US_MS)
-    // Rounded up: a timer that fires early would find nothing due and never come again.
-    this.#timer = setTimeout(() => this.#feed({ type: 'woken' }), Math.min(MAX_TIMER_MS, Math.ceil(waitMs) + 1))
-    this.#timer.unref()
   }
 }
 

@@ -2,6 +2,7 @@
  * Looks now and then whether topics with nothing to send are still there upstream. A send would find out by itself; without
  * one, a topic that somebody deleted there would stay empty, and look caught up, until the next message.
  */
+import { US_MS } from '../../clock.ts'
 import { EdgeError } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
 import type { TopicName } from '../core/route.ts'
@@ -14,8 +15,6 @@ export interface TopicWatchOptions {
   readonly intervalMs: number
   readonly logger: Logger
 }
-
-const US_MS = 1000
 
 export class TopicWatch {
   readonly #options: TopicWatchOptions

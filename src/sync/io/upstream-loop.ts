@@ -2,6 +2,7 @@
  * Everything that belongs to one upstream: its link, its budget, its slots and the partitions that go there. Upstreams
  * share nothing, so that one that is dead for a day costs another no delay.
  */
+import { US_MS } from '../../clock.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import { Budget } from '../core/budget.ts'
 import { linkFailureKindOf } from '../core/classify.ts'
@@ -13,9 +14,7 @@ import { PartitionRunner, type RunnerOptions } from './partition-runner.ts'
 import { Slots } from './slots.ts'
 import { TopicWatch } from './topic-watch.ts'
 import type { OpenUpstream, Upstream } from './upstream.ts'
-
-const MAX_TIMER_MS = 2 ** 31 - 1
-const US_MS = 1000
+import { WakeTimer } from './wake-timer.ts'
 
 export class UpstreamLoop {
   readonly settings: UpstreamSettings
@@ -31,7 +30,7 @@ export class UpstreamLoop {
   readonly #onUp: () => void
   readonly #topics: TopicWatch
   #upstream: Upstream | null = null
-  #timer: ReturnType<typeof setTimeout> | null = null
+  readonly #timer: WakeTimer
   #sinceUs: number
   #isStalled = false
   #lastBlocked = ''
@@ -50,6 +49,7 @@ export class UpstreamLoop {
     this.#ports = ports
     this.#open = open
     this.#onUp = onUp
+    this.#timer = new WakeTimer(clock)
     this.#sinceUs = clock.monotonicUs()
     this.budget = new Budget(settings, this.#sinceUs)
     const { name: upstreamName, topicCheckIntervalMs: intervalMs } = settings
@@ -135,7 +135,7 @@ export class UpstreamLoop {
   close(error: EdgeError): void {
     this.#feed({ type: 'close' })
     this.#abort.abort()
-    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#timer.clear()
     for (const runner of this.#runners.values()) runner.close()
     this.#upstream?.abort(error)
     this.#upstream = null
@@ -151,7 +151,7 @@ export class UpstreamLoop {
         void this.#connect()
         return
       case 'wake':
-        this.#wakeAt(effect.atUs)
+        this.#timer.set(effect.atUs, () => this.#feed({ type: 'woken' }))
         return
       case 'changed':
         this.#changed(effect)
@@ -208,12 +208,5 @@ export class UpstreamLoop {
     if (news === this.#lastBlocked) return
     this.#lastBlocked = news
     this.#ports.logger.error('sync.link.blocked', { ...fields, kind: this.#link.failureKind })
-  }
-
-  #wakeAt(atUs: number): void {
-    if (this.#timer !== null) clearTimeout(this.#timer)
-    const waitMs = Math.max(0, (atUs - this.#ports.clock.monotonicUs()) / US_MS)
-    this.#timer = setTimeout(() => this.#feed({ type: 'woken' }), Math.min(MAX_TIMER_MS, Math.ceil(waitMs) + 1))
-    this.#timer.unref()
   }
 }
