@@ -21,8 +21,6 @@ const MASK_BYTES = 4
 export interface WebsocketSink {
   /** Bytes of a binary message, in order; the view must not outlive the call. */
   data(bytesView: Uint8Array): void
-  /** The message that `data` was part of is whole. */
-  messageEnded(): void
   ping(payload: Uint8Array): void
   /** No more comes; answer with `code`. */
   closed(code: number): void
@@ -129,7 +127,6 @@ export class WebsocketDecoder {
     else if (opcode !== OPCODE.pong && isFinal) {
       this.isInMessage = false
       this.messageBytes = 0
-      this.sink.messageEnded()
     }
   }
 

@@ -112,7 +112,6 @@ function serve(socket: Duplex, peer: Socket, head: Buffer, options: WebsocketLis
   const decoder = new WebsocketDecoder(
     {
       data: (bytesView) => session.receive(bytesView),
-      messageEnded() {},
       ping(payload) {
         // The RFC asks for an answer to the newest ping only: a peer that does not read them piles up nothing here.
         if (!socket.writableNeedDrain) socket.write(encodeWebsocketFrame(OPCODE.pong, payload))
