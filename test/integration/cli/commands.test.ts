@@ -43,6 +43,13 @@ describe('commands on a running edge', () => {
     await assert.rejects(here('topic create s other 1 none 1fortnight'), /expiry: found "1fortnight"/)
   })
 
+  it('warn in one line of a topic without partitions, and of no other', async () => {
+    const lines = (await here('topic create s bare 0')).split('\n')
+    assert.equal(lines.length, 2)
+    assert.match(lines[1] ?? '', /no messages without a partition: iggy-edge partition create s bare COUNT/)
+    assert.equal((await here('topic create s usual 1')).split('\n').length, 1)
+  })
+
   it('make users with rights, change and delete them', async () => {
     await here('user create ann secret --global-permissions r_srv --stream-permissions 0:r_top#0:p_msg')
     assert.equal((await json('user get ann')).permissions, 'read_servers 0:read_topics#0:poll_messages')

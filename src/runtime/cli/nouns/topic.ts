@@ -51,8 +51,13 @@ export const TOPIC_COMMANDS: readonly Command[] = [
     async run(client, values, output) {
       const partitions = values.integer('partitions', 1, { min: 0, max: MAX_PARTITIONS })
       const settings = await settingsOf(client, values)
-      const topic = await client.topics.create(streamOf(values), values.required('name'), { partitions, ...settings })
+      const stream = streamOf(values)
+      const topic = await client.topics.create(stream, values.required('name'), { partitions, ...settings })
       output.done(`topic "${topic.name}" created, id ${topic.id}, partitions ${topic.partitionsCount}`, topicRow(topic))
+      if (topic.partitionsCount === 0)
+        output.note(
+          `it takes no messages without a partition: iggy-edge partition create ${stream} ${topic.name} COUNT adds some`,
+        )
     },
   }),
   serverCommand({
