@@ -4,7 +4,6 @@
  */
 import { type EdgeError, toEdgeError } from '../errors.ts'
 import type { RecordBatch } from '../sdk/wire/batch.ts'
-import { sharedKernel } from '../sdk/wire/kernel/shared-kernel.ts'
 import type {
   Durability,
   LogStats,
@@ -17,37 +16,45 @@ import type {
   SpaceStats,
   TopicOptions,
 } from './api.ts'
-import { AppendPath, MAX_BATCH_SIZE } from './append-path.ts'
+import { AppendPath } from './append-path.ts'
 import { writeCheckpoint } from './checkpoint.ts'
-import { bootNumber, hashBootId, isSameBoot } from './core/boot.ts'
 import { alignUp } from './core/byte-area.ts'
 import { FlashBudget } from './core/flash-budget.ts'
 import { PAGE_SIZE } from './core/journal-format.ts'
 import { later } from './core/offset.ts'
 import type { PendingBatch } from './core/pending-batch.ts'
-import type { RollLimits } from './core/repack-plan.ts'
 import { JUMP } from './core/watermark.ts'
 import { DiskTrouble } from './disk-trouble.ts'
 import type { EngineOptions } from './engine-options.ts'
+import {
+  createJournal,
+  createJournalFiles,
+  createLargeBatches,
+  createMaintenance,
+  createReader,
+  createRemoval,
+  createRepacker,
+  createSegmentFiles,
+  machineStart,
+  recover,
+  type SegmentWriting,
+} from './engine-parts.ts'
 import { reportHole } from './hole-report.ts'
-import { zstdCodec } from './io/block-codec.ts'
 import { bodyChecksum } from './io/checksum.ts'
-import { Journal } from './io/journal.ts'
-import { JournalFiles } from './io/journal-files.ts'
-import { JournalReader } from './io/journal-reader.ts'
+import type { Journal } from './io/journal.ts'
+import type { JournalFiles } from './io/journal-files.ts'
 import { type FoundJournal, readJournal } from './io/journal-recovery.ts'
-import { LargeBatches } from './io/large-batches.ts'
-import { PartitionReader } from './io/partition-reader.ts'
-import { Repacker } from './io/repacker.ts'
-import { SegmentFiles } from './io/segment-files.ts'
+import type { LargeBatches } from './io/large-batches.ts'
+import type { PartitionReader } from './io/partition-reader.ts'
+import type { Repacker } from './io/repacker.ts'
+import type { SegmentFiles } from './io/segment-files.ts'
 import { noKeys } from './io/store-keys.ts'
-import { groupCommitOptions, journalBufferSize, lastGroup, setFileStates } from './journal-start.ts'
-import { Maintenance } from './maintenance.ts'
+import { setFileStates } from './journal-start.ts'
+import type { Maintenance } from './maintenance.ts'
 import { MovedPartitions } from './moved-partitions.ts'
 import { LogPartition, type PartitionServices } from './partition.ts'
 import type { AppendGate, PartitionHost, PartitionSpec, SealedSegment, SegmentHost } from './ports.ts'
 import { Producers } from './producers.ts'
-import { recoverPartitions } from './recovery.ts'
 import {
   clearLeftovers,
   reportAdopted,
@@ -55,7 +62,7 @@ import {
   reportUnknownKeys,
   reportUnopened,
 } from './recovery-report.ts'
-import { SegmentRemoval } from './segment-removal.ts'
+import type { SegmentRemoval } from './segment-removal.ts'
 import { activeView, sealedViews } from './segment-views.ts'
 import { SideFiles } from './side-files.ts'
 
@@ -101,160 +108,67 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   #isClosed = false
 
   constructor(options: EngineOptions, found: FoundJournal) {
-    const { fileSystem, settings, clock, scheduler, storeIdBytes, keys = noKeys, rules = {} } = options
+    const { fileSystem, settings, clock, scheduler, report, descriptors, keys = noKeys } = options
     this.#options = options
     this.#sideFiles = new SideFiles(fileSystem, clock)
     this.budget = new FlashBudget(options.flashBudgetPerDayBytes, clock.monotonicUs())
     this.producers = new Producers(options.producerStore, settings.max_publishers)
-    this.segmentFiles = new SegmentFiles({
-      fileSystem,
-      checksum: bodyChecksum,
-      codec: options.codec ?? zstdCodec,
-      maxOpenFiles: settings.open_segments,
-      decodedBlocks: settings.decoded_blocks,
-    })
-    for (const spec of options.descriptors.specs()) this.partitions.set(spec.key, new LogPartition(spec, this))
-    const bootHash = hashBootId(new TextEncoder().encode(options.bootId))
-    const isAllOnDisk = rules.isCacheTrusted === true || !isSameBoot(found.scan.boots, bootHash)
-    const trouble = new DiskTrouble(fileSystem, options.report)
-    const hadFailure = trouble.wasMarked
-    const firstUnknownKey = options.descriptors.nextKey
-    const recovered = recoverPartitions({
-      fileSystem,
-      checksum: bodyChecksum,
+    this.segmentFiles = createSegmentFiles(options)
+    for (const spec of descriptors.specs()) this.partitions.set(spec.key, new LogPartition(spec, this))
+
+    const start = machineStart(options, found)
+    const trouble = new DiskTrouble(fileSystem, report)
+    const firstUnknownKey = descriptors.nextKey
+    const recovered = recover(options, start, {
       journal: found,
-      keys,
       partitions: this.partitions,
-      hints: options.hints,
-      journalFileSize: settings.journal_file_size,
-      isAllOnDisk,
-      bootNumber: (highestSegmentBoot) => bootNumber(found.scan.boots, bootHash, { hadFailure, highestSegmentBoot }),
-      rules,
+      hadFailure: trouble.wasMarked,
       tagged: (batch, isProven) => this.producers.replay(batch, isProven),
       lost: (key, durability) => this.#adopted(key, durability, firstUnknownKey),
       sequenceOwner: (tag) => this.producers.ownerOf(tag),
     })
     this.damagedPaths = [...clearLeftovers(fileSystem, recovered), ...found.strangers.map((name) => `journal/${name}`)]
-    reportUnknownKeys(recovered, options.report)
-    reportMissingFiles(recovered, options.report)
-    reportUnopened(recovered.damage.unopened, options.report, options.setAside)
-    this.removal = new SegmentRemoval({
-      fileSystem,
+    reportUnknownKeys(recovered, report)
+    reportMissingFiles(recovered, report)
+    reportUnopened(recovered.damage.unopened, report, options.setAside)
+    this.#runNumber = recovered.highestRun
+    this.#isAfterCleanStop = recovered.isClean
+
+    this.removal = createRemoval(options, {
       segmentFiles: this.segmentFiles,
-      descriptors: options.descriptors,
-      scheduler,
       exclusive: (task) => this.maintenance.exclusive(task),
       makeRoom: () => this.maintenance.giveUpDropReserve(),
       changed: () => this.#roomMade(),
-      isUnlinkedBeforeFloor: rules.isUnlinkedBeforeFloor === true,
     })
     // A power cut brought back what had been dropped.
     for (const partition of this.partitions.values()) {
       this.removal.unlinkBelow(partition, partition.logStartOffset)
     }
-    this.#runNumber = recovered.highestRun
-    this.#isAfterCleanStop = recovered.isClean
-    setFileStates(found, isAllOnDisk, keys.currentId)
-    this.files = new JournalFiles(
-      {
-        fileSystem,
-        storeIdBytes,
-        fileSize: settings.journal_file_size,
-        keys,
-        randomU64: options.randomU64,
-        keyFloor: () => options.descriptors.nextKey,
-        changed: (generations, isDurable) => options.hints.setJournalFiles(generations, isDurable),
-        isOrderIgnored: rules.isPrepareOrderIgnored === true,
-      },
-      found.files,
-    )
-    const bufferSize = journalBufferSize(settings.journal_file_size, keys.currentId !== 0)
-    this.journal = new Journal({
-      files: this.files,
-      start: {
-        ordinal: found.scan.nextOrdinal,
-        boot: recovered.boot,
-        bootHash,
-        last: lastGroup(found, isAllOnDisk),
-        again: recovered.again,
-      },
-      bufferSize,
-      isSealing: keys.currentId !== 0,
-      commit: groupCommitOptions(settings, bufferSize),
-      budget: this.budget,
-      retryMs: settings.append_retry,
-      clock,
-      scheduler,
-      checksum: bodyChecksum,
-      randomU64: options.randomU64,
-      events: {
-        fileSealed: () => this.maintenance.kick(),
-        fileWanted: () => this.maintenance.kick(),
-        settled: () => this.#moved.notify(),
-        startRecorded: () => trouble.startRecorded(),
-        failed: (error, file) => trouble.failed(error, file, this.journal.refusal !== undefined),
-        writableAgain: () => trouble.ended(),
-      },
-      rules,
-    })
-    // What was written before encryption was turned on may be larger than what is written now.
-    const readBuffer = options.readBuffer ?? sharedKernel().reserve(journalBufferSize(settings.journal_file_size))
-    this.#reader = new PartitionReader(
-      new JournalReader(this.journal, this.files, bodyChecksum, readBuffer),
-      this.segmentFiles,
-    )
-    const randomU32 = () => Number(options.randomU64() & 0xffffffffn)
-    this.#large = new LargeBatches({
-      fileSystem,
-      scheduler,
-      codec: options.codec ?? zstdCodec,
-      checksum: bodyChecksum,
-      journal: this.journal,
-      storeIdBytes,
-      keys,
+
+    setFileStates(found, start.isAllOnDisk, keys.currentId)
+    this.files = createJournalFiles(options, found)
+    const { files, budget, segmentFiles, producers } = this
+    const maintenance = () => this.maintenance
+    const settled = () => this.#moved.notify()
+    const journal = createJournal(options, start, { files, found, recovered, budget, trouble, maintenance, settled })
+    this.journal = journal
+    this.#reader = createReader(options, { journal, files, segmentFiles })
+    const writing: SegmentWriting = {
       nextRunNumber: () => ++this.#runNumber,
-      randomU32,
-      maxWaitingBytes: MAX_BATCH_SIZE,
       written: (sizeBytes, syncCount) => this.#spend(sizeBytes, syncCount),
-    })
-    this.#appends = new AppendPath({
-      journal: this.journal,
-      large: this.#large,
-      producers: this.producers,
-      clock,
-      scheduler,
-    })
-    this.#repacker = new Repacker({
-      fileSystem,
-      segments: this.segmentFiles,
-      codec: options.codec ?? zstdCodec,
-      checksum: bodyChecksum,
-      clock,
-      scheduler,
-      storeIdBytes,
-      keys,
+    }
+    this.#large = createLargeBatches(options, writing, journal)
+    this.#appends = new AppendPath({ journal, large: this.#large, producers, clock, scheduler })
+    this.#repacker = createRepacker(options, writing, {
+      segments: segmentFiles,
       partitions: () => this.partitions.values(),
-      limitsOf: (partition) => this.#limitsOf(partition),
-      nextRunNumber: () => ++this.#runNumber,
-      randomU32,
-      written: (sizeBytes, syncCount) => this.#spend(sizeBytes, syncCount),
-      rules,
     })
-    this.maintenance = new Maintenance({
-      fileSystem,
-      clock,
-      scheduler,
-      files: this.files,
-      fileCount: settings.journal_files,
-      fileSize: settings.journal_file_size,
-      retryMs: settings.append_retry,
-      repackAfterUs: settings.repack_after * 1000,
-      report: options.report,
+    this.maintenance = createMaintenance(options, {
+      files,
+      journal,
       repack: (file) => this.#repacker.pack(file),
       checkpoint: (packed) => this.#checkpoint(packed),
-      journal: this.journal,
       changed: () => this.#gate?.segmentsChanged(),
-      isHoldIgnored: rules.isHoldIgnored === true,
     })
   }
 
@@ -467,14 +381,6 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     this.partitions.set(key, partition)
     reportAdopted(partition, this.#options)
     return partition
-  }
-
-  #limitsOf(partition: LogPartition): RollLimits {
-    const { segment_size, segment_max_age } = this.#options.settings
-    return {
-      sizeBytes: partition.options.segmentSizeBytes ?? segment_size,
-      maxAgeUs: BigInt(segment_max_age) * 1000n,
-    }
   }
 
   #checkpoint(packed: readonly LogPartition[]): void {
