@@ -9,7 +9,7 @@
  * queued as were in flight, so a lone producer never waits, and is bounded by a share of the last sync's duration: 150 µs
  * is right where a sync takes 0.2 ms, 1.5 ms where it takes 10.
  */
-import type { FlashBudget } from './flash-budget.ts'
+import { type FlashBudget, MAX_WAIT_US } from './flash-budget.ts'
 
 export interface GroupCommitOptions {
   readonly lingerMinUs: number
@@ -132,7 +132,9 @@ export class GroupCommit {
     if (this.#waiting > 0) {
       const hasAll = this.#waiting >= this.#expected
       const lingerUs = hasAll ? 0 : this.#firstWaitingUs + this.#lingerUs - nowUs
-      dues.push(Math.max(lingerUs, this.#budget.waitUs(nowUs)))
+      // Counted from the first that waits: a budget that is in debt would else be waited for again and again.
+      const longestUs = this.#firstWaitingUs + MAX_WAIT_US - nowUs
+      dues.push(Math.max(lingerUs, Math.min(this.#budget.waitUs(nowUs), longestUs)))
     }
     if (this.#bufferedBytes > 0) {
       const isFull = this.#bufferedBytes >= this.#options.flushSizeBytes

@@ -84,3 +84,18 @@ test('after a failure everything is due again at once', () => {
   group.restarted(1, 100, 50)
   assert.equal(group.decide(50).isSyncDue, true)
 })
+
+test('a budget that is in debt for hours delays each sync by a second, not again and again', () => {
+  const budget = new FlashBudget(24 * 1024 * 1024, 0)
+  budget.spend(100 * 1024 * 1024, 0)
+  const group = new GroupCommit(OPTIONS, budget)
+  group.appended(false, 100, 0)
+  assert.deepEqual(group.decide(0), { isWriteDue: false, isSyncDue: false, againInUs: 1_000_000 })
+  group.appended(false, 100, 400_000)
+  assert.equal(group.decide(400_000).againInUs, 600_000)
+  assert.equal(group.decide(1_000_000).isSyncDue, true)
+  sync(group, 1_000_000, 1_010_000)
+  group.appended(false, 100, 1_100_000)
+  assert.equal(group.decide(1_100_000).againInUs, 1_000_000)
+  assert.equal(group.decide(2_100_000).isSyncDue, true)
+})
