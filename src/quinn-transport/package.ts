@@ -5,7 +5,9 @@
  * The package imports its transport by a fixed name while it loads. Where that name leads nowhere we resolve it to
  * `transport-module.ts` by a hook that lives only as long as this one import; in a bundle the name is an alias.
  */
+
 import { registerHooks } from 'node:module'
+import { guardHttp2Streams } from './http2-streams.ts'
 import type { WebTransportPackage } from './package-api.ts'
 
 const TRANSPORT = '@fails-components/webtransport-transport-http3-quiche'
@@ -25,6 +27,7 @@ export function loadWebTransport(): Promise<LoadedWebTransport> {
 }
 
 async function load(): Promise<LoadedWebTransport> {
+  guardHttp2Streams()
   const transportName = isQuicheInstalled() ? 'quiche' : 'quinn'
   const hook = transportName === 'quinn' && isUnbundled() ? leadToQuinn() : undefined
   try {
