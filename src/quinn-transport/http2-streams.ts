@@ -6,8 +6,8 @@
 import { subscribe } from 'node:diagnostics_channel'
 import type { Http2Stream } from 'node:http2'
 
-/** The reset that `close` sends ends the stream much earlier; a peer that takes nothing keeps it no longer than this. */
-const DESTROY_DELAY_MS = 1000
+/** The reset that `close` sends leaves in the next turns, and the stream's frames go with it. */
+const DESTROY_DELAY_MS = 100
 const PROTOCOL_HEADER = ':protocol'
 let isGuarding = false
 

@@ -71,6 +71,8 @@ for (const isReliableOnly of [false, true]) {
     await until(() => served.length === 2, 'the server to see the second session')
     served[1]?.close(16, 'taken over')
     assert.equal((await second.closed).closeCode, 16)
+    // Over HTTP/2 a stream goes a moment after it was closed.
+    await until(() => ends.length === 2, 'the server to end it, too')
     assert.deepEqual(ends, [7, 16])
   })
 }

@@ -24,14 +24,14 @@ test('a destroy in the turn of a close happens later, once, and not when the str
   stream.close()
   stream.destroy()
   assert.deepEqual(calls, ['close'])
-  mock.timers.tick(1000)
+  mock.timers.tick(100)
   assert.deepEqual(calls, ['close', 'destroy'])
 
   const ended = fakeStream()
   ended.stream.close()
   ended.stream.destroy()
   ended.stream.destroyed = true
-  mock.timers.tick(1000)
+  mock.timers.tick(100)
   assert.deepEqual(ended.calls, ['close'])
 })
 
