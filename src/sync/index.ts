@@ -2,6 +2,7 @@
  * Store and forward: carries local topics to central servers, each record once and in order per partition, over links and
  * servers that come and go. What it promises and what its states mean: `docs/sync.md`.
  */
+import { US_MS } from '../clock.ts'
 import { EdgeError } from '../errors.ts'
 import { describeTarget } from '../sdk/index.ts'
 import type { ForwarderView } from './core/forwarder-protocol.ts'
@@ -43,8 +44,6 @@ export interface Sync extends AsyncDisposable {
   /** Stops at once and resolves when nothing of it runs. Idempotent. */
   close(): Promise<void>
 }
-
-const US_MS = 1000
 
 /**
  * Starts forwarding. Call it before anything new is appended: what the log holds at this moment is what an earlier process

@@ -5,7 +5,6 @@
 import { EdgeError } from '../../errors.ts'
 import type { StoredBatch } from '../../sdk/wire/batch.ts'
 import { BATCH_FLAG, BATCH_KIND, type BatchHeader } from '../core/batch-header.ts'
-import { areaOf, type ByteArea } from '../core/byte-area.ts'
 import type { Checksum } from '../core/checksum.ts'
 import { later } from '../core/offset.ts'
 import {
@@ -196,21 +195,11 @@ export class PartitionWalk {
 
   #readJournal(place: JournalPlace): ReadBatch | null {
     const { file, position, size, isDamaged } = place
-    const area = this.#journalArea(file, position, size)
+    const area = this.#sealed.areaAt(file, position, size)
     const seed = file.seedAt(position)
     const batch = isDamaged ? null : parseBatch(area, 0, size, seed, this.#options.checksum)
     if (batch === null) this.#tellUnlessTaken(place)
     return batch
-  }
-
-  #journalArea(file: JournalFile, position: number, size: number): ByteArea {
-    if (file.cipher !== undefined) {
-      const plain = this.#sealed.read(file, position, size)
-      return areaOf(plain instanceof EdgeError ? new Uint8Array(size) : plain)
-    }
-    const area = areaOf(new Uint8Array(size))
-    file.handle.read(area.bytes, position)
-    return area
   }
 
   /** What a kill left in the journal after it had become a segment, large batches under another name, is not missed. */

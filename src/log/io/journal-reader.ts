@@ -112,7 +112,7 @@ export class JournalReader {
     const file = this.#files.byNumber(index.fileNumber(entry))
     if (file === undefined) return undefined
     const position = index.position(entry)
-    const area = this.#headerArea(file, position)
+    const area = this.#sealed.areaAt(file, position, BATCH_HEADER_SIZE)
     if (!isBatchHeaderIntact(area, 0, file.seedAt(position))) return undefined
     return decodeBatchHeader(area, 0, index.size(entry))
   }
@@ -135,16 +135,6 @@ export class JournalReader {
       this.#used += size
     }
     return batches
-  }
-
-  #headerArea(file: JournalFile, position: number): ByteArea {
-    if (file.cipher !== undefined) {
-      const plain = this.#sealed.read(file, position, BATCH_HEADER_SIZE)
-      return areaOf(plain instanceof EdgeError ? new Uint8Array(BATCH_HEADER_SIZE) : plain)
-    }
-    const area = areaOf(new Uint8Array(BATCH_HEADER_SIZE))
-    file.handle.read(area.bytes, position)
-    return area
   }
 
   /** Copied, since what waits there moves when it is written again. */

@@ -3,7 +3,7 @@
  * The least recently used go first. What cannot be opened is remembered as well, so that nobody tries again and again.
  */
 import { EdgeError, toEdgeError } from '../../errors.ts'
-import { type ByteArea, createArea } from '../core/byte-area.ts'
+import { areaOf, type ByteArea, createArea } from '../core/byte-area.ts'
 import type { Checksum } from '../core/checksum.ts'
 import { decodeGroupHeader, GROUP_HEADER_SIZE } from '../core/journal-format.ts'
 import type { JournalFile } from './journal-file.ts'
@@ -41,6 +41,17 @@ export class SealedGroupReader {
     if (outcome instanceof EdgeError) return outcome
     const at = position - place.position - GROUP_HEADER_SIZE
     return at < 0 || at + size > outcome.length ? damaged(file, position) : outcome.subarray(at, at + size)
+  }
+
+  /** The same of any file, in an area of its own; zeros, in which no batch is found, where a group cannot be opened. */
+  areaAt(file: JournalFile, position: number, size: number): ByteArea {
+    if (file.cipher !== undefined) {
+      const plain = this.read(file, position, size)
+      return areaOf(plain instanceof EdgeError ? new Uint8Array(size) : plain)
+    }
+    const area = createArea(size)
+    file.handle.read(area.bytes, position)
+    return area
   }
 
   #find(file: JournalFile, position: number): Opened | undefined {

@@ -1,4 +1,5 @@
 /** The few DER encodings that an X.509 certificate needs (ITU-T X.690). Pure. */
+import { concatBytes } from '../../byte-concat.ts'
 
 const TAG = {
   boolean: 0x01,
@@ -15,7 +16,7 @@ const TAG = {
 /** Tag, length in its shortest form, content. */
 export function tagged(tag: number, ...contents: readonly Uint8Array[]): Uint8Array {
   const size = contents.reduce((sum, content) => sum + content.byteLength, 0)
-  return concat([Uint8Array.of(tag), lengthOf(size), ...contents])
+  return concatBytes([Uint8Array.of(tag), lengthOf(size), ...contents])
 }
 
 export const sequence = (...items: readonly Uint8Array[]): Uint8Array => tagged(TAG.sequence, ...items)
@@ -52,16 +53,6 @@ export function objectIdentifier(dotted: string): Uint8Array {
 export function utcTime(milliseconds: number): Uint8Array {
   const text = new Date(milliseconds).toISOString().replace(/[-:T]/g, '').slice(2, 14)
   return tagged(TAG.utcTime, new TextEncoder().encode(`${text}Z`))
-}
-
-export function concat(parts: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.byteLength, 0))
-  let at = 0
-  for (const part of parts) {
-    whole.set(part, at)
-    at += part.byteLength
-  }
-  return whole
 }
 
 function lengthOf(size: number): Uint8Array {

@@ -62,7 +62,7 @@ export class ServerSession {
       this.assembler.push(view)
       return
     }
-    const bytes = this.firstBytes.length === 0 ? view : concatBytes(this.firstBytes, view)
+    const bytes = this.firstBytes.length === 0 ? view : concatBytes([this.firstBytes, view])
     const detected = detectProtocol(bytes)
     if (detected === 'more-bytes') {
       // Not `slice`: of a Buffer that is no copy.

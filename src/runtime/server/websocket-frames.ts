@@ -62,7 +62,7 @@ export class WebsocketDecoder {
 
   private readHead(view: Uint8Array): Uint8Array {
     const have = this.head.length
-    const bytes = have === 0 ? view : concatBytes(this.head, view.subarray(0, SHORT_HEAD_BYTES + 8 + MASK_BYTES))
+    const bytes = have === 0 ? view : concatBytes([this.head, view.subarray(0, SHORT_HEAD_BYTES + 8 + MASK_BYTES)])
     const size = headSize(bytes)
     if (size === undefined || bytes.length < size) {
       this.head = new Uint8Array(bytes)
@@ -122,8 +122,8 @@ export class WebsocketDecoder {
   private endFrame(): void {
     const { opcode, isFinal } = this
     this.opcode = -1
-    if (opcode === OPCODE.ping) this.sink.ping(concatBytes(...this.control))
-    else if (opcode === OPCODE.close) this.finish(closeCodeOf(concatBytes(...this.control)))
+    if (opcode === OPCODE.ping) this.sink.ping(concatBytes(this.control))
+    else if (opcode === OPCODE.close) this.finish(closeCodeOf(concatBytes(this.control)))
     else if (opcode !== OPCODE.pong && isFinal) {
       this.isInMessage = false
       this.messageBytes = 0

@@ -43,7 +43,7 @@ export class Relay implements TransportEvents {
       this.#target.data(bytesView)
       return
     }
-    const joined = concatBytes(this.#held, bytesView)
+    const joined = concatBytes([this.#held, bytesView])
     this.#held = joined
     this.#watcher?.data(joined)
     this.#onProbeAnswer?.()

@@ -2,6 +2,7 @@
  * As much CBOR (RFC 8949) as SenML needs: numbers, text, bytes, booleans, arrays and maps, decimal fractions. Floats are
  * written in the shortest form that keeps the value. Pure; nothing is allocated by an announced length.
  */
+import { concatBytes } from '../../byte-concat.ts'
 import { EdgeError } from '../../errors.ts'
 
 export type CborValue =
@@ -30,13 +31,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 export function encodeCbor(value: CborValue): Uint8Array {
   const parts: Uint8Array[] = []
   writeValue(parts, value)
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
-  let at = 0
-  for (const part of parts) {
-    whole.set(part, at)
-    at += part.length
-  }
-  return whole
+  return concatBytes(parts)
 }
 
 function writeValue(parts: Uint8Array[], value: CborValue): void {

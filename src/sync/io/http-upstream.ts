@@ -236,5 +236,5 @@ function exact(value: unknown): bigint {
 
 function withOrigin(headersBytes: Uint8Array, originUs: bigint): Uint8Array {
   const header = encodeUserHeaders([{ key: stringHeader(ORIGIN_HEADER), value: headerValueOf('uint64', originUs) }])
-  return concatBytes(headersBytes, header)
+  return concatBytes([headersBytes, header])
 }

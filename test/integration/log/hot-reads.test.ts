@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
-import type { EdgeError } from '../../../src/errors.ts'
 import { LOG_SETTINGS, openLog, type Partition } from '../../../src/log/index.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
@@ -34,12 +33,7 @@ test('every message is polled right after its append, however often the journal 
   const [partition] = topic.partitions
   assert.ok(partition)
   for (let number = 0; number < COUNT; number++) {
-    const recordsView = recordsOf([number], RECORD_SIZE)
-    while (!log.hasRoom(recordsView.length)) await new Promise<void>((resolve) => log.onceRoom(resolve))
-    await new Promise<void>((resolve, reject) => {
-      const settled = (error: EdgeError | null) => (error === null ? resolve() : reject(error))
-      partition.append({ count: 1, baseOriginUs: 1n, recordsView }, { settled })
-    })
+    await append(log, partition, [recordsOf([number], RECORD_SIZE)])
     assert.deepEqual(await idsFrom(partition, BigInt(number)), [number])
   }
   assert.deepEqual(log.findings(), [])
