@@ -1,14 +1,17 @@
 /**
  * Which member of a consumer group reads which partition. Pure: time comes in, nothing goes out but the answers.
  *
- * Decides: the split on join (the surplus moves), on leave, disconnect and change of the partition count (round robin, around
- * what is still handled).
+ * Decides: the split on join (the surplus moves), on leave, disconnect and change of the partition count.
  * Relies on: the caller tells what was polled and what was committed. Never: waits, or remembers members over a restart.
  *
  * A join moves the whole surplus to the idle members, so that member counts never differ by more than one partition. A
  * partition whose messages were polled but not committed is only *promised*: its owner may still commit but no longer
  * polls, and it changes hands when the commit catches up or after the timeout. Without this the messages in flight would be
  * handled twice on every change.
+ *
+ * Two more rules keep messages from being handled twice. A poll belongs to the *tenure* it began in: what was still being
+ * read when the partition changed hands is not answered. And a member whose partition went away and came back is told so
+ * before it goes on by an offset of its own: others have read on meanwhile.
  */
 import { assert } from '../../assert.ts'
 
@@ -30,13 +33,18 @@ interface Member {
   promised: number[]
   turn: number
   lastTaken: number | null
+  /** Partitions that went to others, as long as it may go on there as if they had not. */
+  readonly lost: Map<number, 'untold' | 'told'>
 }
 
 interface Slot {
   owner: Member | null
+  /** Counts the changes of owner. */
+  tenure: number
   /** Who gets it when the owner is done. */
   heir: Member | null
-  promisedAtUs: number
+  /** null: not promised. */
+  promisedAtUs: number | null
   /** Highest offset handed to the owner and not committed yet. */
   inFlight: bigint | null
 }
@@ -74,7 +82,15 @@ export class ConsumerGroup {
   /** @returns false when the client is a member already: joining twice changes nothing. */
   join(clientId: number, nowUs: number): boolean {
     if (this.has(clientId)) return false
-    const member = { id: this.nextMemberId++, clientId, owned: [], promised: [], turn: 0, lastTaken: null }
+    const member = {
+      id: this.nextMemberId++,
+      clientId,
+      owned: [],
+      promised: [],
+      turn: 0,
+      lastTaken: null,
+      lost: new Map(),
+    }
     this.members.push(member)
     if (this.members.length === 1) this.assignAll(nowUs)
     else this.moveSurplus(nowUs)
@@ -102,20 +118,52 @@ export class ConsumerGroup {
     this.generationNumber++
   }
 
-  /** Partitions the member may poll now; undefined when it is no member. */
-  pollable(clientId: number): readonly number[] | undefined {
+  /** Tells the member which partitions it may poll now; undefined when it is no member. */
+  sync(clientId: number): readonly number[] | undefined {
     const member = this.find(clientId)
-    return member === undefined ? undefined : this.pollableOf(member)
+    if (member === undefined) return undefined
+    const pollable = this.pollableOf(member)
+    // What it does not find here it gives up; what came back meanwhile looks as if it had never been away.
+    for (const partitionId of member.lost.keys()) if (!pollable.includes(partitionId)) member.lost.delete(partitionId)
+    return pollable
   }
 
-  canPoll(clientId: number, partitionId: number): boolean {
+  /**
+   * @param isByOwnCount - whether the member says where to go on, instead of asking for what follows the group's offset.
+   * @returns the tenure that the poll is part of; null when the partition is not this member's to poll, or was another's
+   *   since the member last heard of it: that is told once.
+   */
+  startPoll(clientId: number, partitionId: number, isByOwnCount: boolean): number | null {
     const slot = this.slots[partitionId]
-    return slot?.owner?.clientId === clientId && slot.heir === null
+    const member = this.find(clientId)
+    if (slot === undefined || member === undefined) return null
+    const { lost } = member
+    const isStale = isByOwnCount && lost.get(partitionId) === 'untold'
+    if (slot.owner !== member || slot.heir !== null || isStale) {
+      if (lost.has(partitionId)) lost.set(partitionId, 'told')
+      return null
+    }
+    lost.delete(partitionId)
+    return slot.tenure
   }
 
-  /** A promised partition may still be committed by its owner. */
+  /** Whether what was read for a poll may still be answered. */
+  isCurrent(partitionId: number, tenure: number): boolean {
+    return this.slots[partitionId]?.tenure === tenure
+  }
+
+  /**
+   * A promised partition may still be committed by its owner. What a member handled before the partition was another's is
+   * older than what the other one stored.
+   */
   canCommit(clientId: number, partitionId: number): boolean {
-    return this.slots[partitionId]?.owner?.clientId === clientId
+    const owner = this.slots[partitionId]?.owner
+    return owner?.clientId === clientId && !owner.lost.has(partitionId)
+  }
+
+  /** The member has seen the group's offset of the partition. */
+  sawOffset(clientId: number, partitionId: number): void {
+    this.find(clientId)?.lost.delete(partitionId)
   }
 
   /** The member's next partition in turn; null when it has none to poll. */
@@ -133,7 +181,7 @@ export class ConsumerGroup {
   current(clientId: number): number | null {
     const member = this.find(clientId)
     if (member === undefined) return null
-    if (member.lastTaken !== null && this.canCommit(clientId, member.lastTaken)) return member.lastTaken
+    if (member.lastTaken !== null && member.owned.includes(member.lastTaken)) return member.lastTaken
     return member.owned[0] ?? null
   }
 
@@ -156,8 +204,7 @@ export class ConsumerGroup {
   expirePromises(nowUs: number): boolean {
     let hasMoved = false
     for (const [partitionId, slot] of this.slots.entries()) {
-      if (slot.heir === null || nowUs - slot.promisedAtUs < this.timeoutUs) continue
-      slot.inFlight = null
+      if (slot.promisedAtUs === null || nowUs - slot.promisedAtUs < this.timeoutUs) continue
       this.handOver(partitionId)
       hasMoved = true
     }
@@ -173,62 +220,89 @@ export class ConsumerGroup {
     return member.owned.filter((partitionId) => this.slots[partitionId]?.heir === null)
   }
 
-  /**
-   * Deals everything out anew. What a member still handles stays with it or is only promised, as on a join; but nobody goes
-   * away with nothing because of it: Iggy's clients expect a share as soon as a member has left. Who left will not commit any
-   * more, so nothing is waited for there.
-   */
+  /** Deals everything out anew; what a member still handles stays with it, or is promised as on a join. */
   private assignAll(nowUs: number): void {
-    const heirs = this.dealOut()
+    for (const slot of this.slots) {
+      if (slot.owner !== null && this.members.includes(slot.owner)) continue
+      slot.owner = null
+      slot.tenure++
+      // Who is gone commits no more.
+      slot.inFlight = null
+    }
+    if (this.slots.every(({ inFlight }) => inFlight === null)) this.dealInTurn()
+    else this.dealAround(nowUs)
+  }
+
+  /** Partition i goes to member i mod n, as with Iggy's server. */
+  private dealInTurn(): void {
     for (const member of this.members) {
       member.owned = []
       member.promised = []
     }
-    const waiting: [partitionId: number, heir: Member][] = []
     for (const [partitionId, slot] of this.slots.entries()) {
-      const next = heirs[partitionId] ?? null
-      if (next !== null && slot.owner !== next && this.handledBy(slot) !== null) {
-        slot.owner?.owned.push(partitionId)
-        waiting.push([partitionId, next])
-        continue
-      }
-      if (slot.owner !== next) slot.inFlight = null
-      slot.owner = next
       slot.heir = null
-      next?.owned.push(partitionId)
-    }
-    for (const [partitionId, heir] of waiting) {
-      const slot = this.slots[partitionId]
-      assert(slot !== undefined, 'a partition that waits exists')
-      if (heir.owned.length === 0 && (slot.owner?.owned.length ?? 0) > 1) slot.inFlight = null
-      this.promise(partitionId, heir, nowUs)
+      slot.promisedAtUs = null
+      this.give(partitionId, this.members[partitionId % Math.max(1, this.members.length)] ?? null)
     }
   }
 
   /**
-   * Partition i to member i mod n. Where somebody else still handles partition i, it is swapped for one that would go to that
-   * member and has to move anyway or may: shares stay as even, and fewer members wait.
+   * Everybody keeps what it has, and what is nobody's goes to who has least. Where that is not even yet, partitions are
+   * promised. But nobody goes away with nothing because of it: Iggy's clients expect a share as soon as a member has left.
    */
-  private dealOut(): (Member | null)[] {
-    const memberCount = Math.max(1, this.members.length)
-    const heirs = this.slots.map((_, partitionId) => this.members[partitionId % memberCount] ?? null)
-    for (const [partitionId, slot] of this.slots.entries()) {
-      const holder = this.handledBy(slot)
-      const heir = heirs[partitionId] ?? null
-      if (holder === null || holder === heir) continue
-      const swapped = this.slots.findIndex(
-        (other, otherId) => heirs[otherId] === holder && this.handledBy(other) !== holder,
-      )
-      if (swapped < 0) continue
-      heirs[partitionId] = holder
-      heirs[swapped] = heir
+  private dealAround(nowUs: number): void {
+    for (const member of this.members) {
+      member.owned = []
+      member.promised = []
     }
-    return heirs
+    const waitedSinceUs = this.slots.map(({ promisedAtUs }) => promisedAtUs)
+    for (const [partitionId, slot] of this.slots.entries()) {
+      slot.heir = null
+      slot.promisedAtUs = null
+      slot.owner?.owned.push(partitionId)
+    }
+    for (const [partitionId, slot] of this.slots.entries()) {
+      if (slot.owner === null) this.give(partitionId, this.byShare().least)
+    }
+    for (;;) {
+      const { least, most } = this.byShare()
+      const future = this.futureOf(most)
+      if (future.length - this.futureOf(least).length <= 1) break
+      const partitionId = future.findLast((id) => this.slots[id]?.inFlight === null) ?? future.at(-1)
+      assert(partitionId !== undefined, 'who has most has something')
+      this.promise(partitionId, least, waitedSinceUs[partitionId] ?? nowUs)
+    }
+    for (const member of this.members) {
+      const [first] = member.promised
+      if (first === undefined || member.owned.length > 0) continue
+      const slot = this.slots[first]
+      if ((slot?.owner?.owned.length ?? 0) > 1) this.handOver(first)
+    }
   }
 
-  /** The member that was given messages and has not committed them. */
-  private handledBy({ owner, inFlight }: Slot): Member | null {
-    return owner !== null && inFlight !== null && this.members.includes(owner) ? owner : null
+  /** Who will have least and most once every promise is kept; of equals the one that joined first. */
+  private byShare(): { least: Member; most: Member } {
+    const [first, ...others] = this.members
+    assert(first !== undefined, 'messages are handled by members')
+    let least = first
+    let most = first
+    for (const member of others) {
+      if (this.futureOf(member).length < this.futureOf(least).length) least = member
+      if (this.futureOf(member).length > this.futureOf(most).length) most = member
+    }
+    return { least, most }
+  }
+
+  /** Nothing of the former owner's time counts any more. */
+  private give(partitionId: number, next: Member | null): void {
+    const slot = this.slots[partitionId]
+    assert(slot !== undefined, 'a partition that is given exists')
+    next?.owned.push(partitionId)
+    if (slot.owner === next) return
+    slot.owner?.lost.set(partitionId, 'untold')
+    slot.owner = next
+    slot.tenure++
+    slot.inFlight = null
   }
 
   /** Takes what is over the fair share from the end of each list and deals it out to the members that have nothing. */
@@ -257,11 +331,11 @@ export class ConsumerGroup {
     return [...this.pollableOf(member), ...member.promised]
   }
 
-  private promise(partitionId: number, heir: Member, nowUs: number): void {
+  private promise(partitionId: number, heir: Member, sinceUs: number): void {
     const slot = this.slots[partitionId]
     assert(slot !== undefined, 'a promised partition exists')
     if (slot.heir !== null) remove(slot.heir.promised, partitionId)
-    else slot.promisedAtUs = nowUs
+    slot.promisedAtUs ??= sinceUs
     slot.heir = heir
     heir.promised.push(partitionId)
     if (slot.inFlight === null) this.handOver(partitionId)
@@ -271,17 +345,18 @@ export class ConsumerGroup {
   private handOver(partitionId: number): boolean {
     const slot = this.slots[partitionId]
     if (slot === undefined || slot.heir === null) return false
-    if (slot.owner !== null) remove(slot.owner.owned, partitionId)
-    remove(slot.heir.promised, partitionId)
-    slot.heir.owned.push(partitionId)
-    slot.owner = slot.heir
+    const { owner, heir } = slot
+    if (owner !== null) remove(owner.owned, partitionId)
+    remove(heir.promised, partitionId)
     slot.heir = null
+    slot.promisedAtUs = null
+    this.give(partitionId, heir)
     return true
   }
 }
 
 function emptySlot(): Slot {
-  return { owner: null, heir: null, promisedAtUs: 0, inFlight: null }
+  return { owner: null, tenure: 0, heir: null, promisedAtUs: null, inFlight: null }
 }
 
 function remove(list: number[], value: number): void {

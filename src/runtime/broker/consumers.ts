@@ -35,3 +35,7 @@ export function memberOf(context: BrokerContext, row: GroupRow, client: ClientSe
     details: { clientId: client.id, groupId: row.id },
   })
 }
+
+export function notOwned(partitionId: number, { name }: GroupRow): EdgeError {
+  return new EdgeError('EDGE_PARTITION_NOT_OWNED', `partition ${partitionId} of group "${name}" is another member's`)
+}

@@ -60,7 +60,7 @@ export function createGroups(context: BrokerContext): Groups {
       const row = topic === undefined ? undefined : findGroupRow(context, topic, groupId)
       if (row === undefined) return undefined
       const assignment = liveGroups.find(row.streamId, row.topicId, row.id)?.assignment
-      const partitions = assignment?.pollable(clientOf(caller).id)
+      const partitions = assignment?.sync(clientOf(caller).id)
       return assignment === undefined || partitions === undefined
         ? undefined
         : { generation: assignment.generation, partitions }

@@ -1,10 +1,10 @@
 /** Sending and polling: the path every message takes, so nothing here waits or allocates without need. */
 import { EdgeError } from '../../errors.ts'
-import type { Partition, ReadResult, Topic } from '../../log/index.ts'
+import type { GroupRow, Partition, ReadResult, Topic } from '../../log/index.ts'
 import type { Partitioning } from '../../sdk/wire/primitives.ts'
 import { partitionOfKey } from '../../sdk/wire/xxh32.ts'
 import type { Broker, Caller, Dialect, PollRequest, PollResult, SendResult } from './api.ts'
-import { consumerIdOf, getGroupRow, memberOf } from './consumers.ts'
+import { consumerIdOf, getGroupRow, memberOf, notOwned } from './consumers.ts'
 import { type BrokerContext, getTopic, partitionMissing } from './context.ts'
 import type { LiveGroup } from './live-groups.ts'
 import { usableMemoryBytes } from './machine-stats.ts'
@@ -18,7 +18,14 @@ interface PollTarget {
   readonly topic: Topic
   readonly partition: Partition
   readonly consumerId: number
-  readonly group: LiveGroup | undefined
+  readonly membership: Membership | undefined
+}
+
+interface Membership {
+  readonly row: GroupRow
+  readonly group: LiveGroup
+  /** The poll is answered only while this lasts. */
+  readonly tenure: number
 }
 
 export function createMessages(context: BrokerContext): Messages {
@@ -92,7 +99,7 @@ export function createMessages(context: BrokerContext): Messages {
       if (partition === undefined) throw partitionMissing(topic, partitionId)
       const consumerId =
         consumerIdOf(context, topic, request.consumer) ?? getGroupRow(context, topic, request.consumer.id).id
-      return { topic, partition, consumerId, group: undefined }
+      return { topic, partition, consumerId, membership: undefined }
     }
     const row = getGroupRow(context, topic, request.consumer.id)
     const group = memberOf(context, row, caller.client)
@@ -100,13 +107,10 @@ export function createMessages(context: BrokerContext): Messages {
     if (partitionId === null) return undefined
     const partition = topic.partitions[partitionId]
     if (partition === undefined) throw partitionMissing(topic, partitionId)
-    if (!group.assignment.canPoll(caller.client.id, partitionId)) {
-      throw new EdgeError(
-        'EDGE_PARTITION_NOT_OWNED',
-        `partition ${partitionId} of group "${row.name}" is not this member's`,
-      )
-    }
-    return { topic, partition, consumerId: row.id, group }
+    const isByOwnCount = request.partitionId !== null && request.strategy.kind !== 'next'
+    const tenure = group.assignment.startPoll(caller.client.id, partitionId, isByOwnCount)
+    if (tenure === null) throw notOwned(partitionId, row)
+    return { topic, partition, consumerId: row.id, membership: { row, group, tenure } }
   }
 
   function startingPoint(target: PollTarget, { strategy, consumer }: PollRequest): StartingPoint | Promise<bigint> {
@@ -143,7 +147,10 @@ export function createMessages(context: BrokerContext): Messages {
 
   /** Commits what is about to be answered. Views of the batches are still valid: nothing here calls the log. */
   function finish(target: PollTarget, request: PollRequest, read: ReadResult): PollResult | Promise<PollResult> {
-    const { topic, partition, consumerId, group } = target
+    const { topic, partition, consumerId, membership } = target
+    if (membership?.group.assignment.isCurrent(partition.partitionId, membership.tenure) === false) {
+      throw notOwned(partition.partitionId, membership.row)
+    }
     const result = {
       partitionId: partition.partitionId,
       currentOffset: currentOffset(partition),
@@ -153,14 +160,16 @@ export function createMessages(context: BrokerContext): Messages {
     const lastOffset = lastOffsetOf(read.batches)
     if (lastOffset === undefined) return result
     if (!request.autoCommit) {
-      group?.assignment.polled(partition.partitionId, lastOffset)
+      membership?.group.assignment.polled(partition.partitionId, lastOffset)
       return result
     }
     const { kind } = request.consumer
     const stored = log.metadata.offset(partition.key, kind, consumerId)
     // Never backwards: a second look at old messages must not deliver the newer ones again.
     if (stored === undefined || lastOffset > stored) log.metadata.setOffset(partition.key, kind, consumerId, lastOffset)
-    const live = group ?? (kind === 'group' ? context.liveGroups.find(topic.streamId, topic.id, consumerId) : undefined)
+    const live =
+      membership?.group ??
+      (kind === 'group' ? context.liveGroups.find(topic.streamId, topic.id, consumerId) : undefined)
     live?.assignment.committed(partition.partitionId, lastOffset)
     return hasPersistedOffsets(topic.options) ? persisted(result) : result
   }

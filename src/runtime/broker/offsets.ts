@@ -3,7 +3,7 @@ import { EdgeError } from '../../errors.ts'
 import type { ConsumerKind, Partition, Topic } from '../../log/index.ts'
 import type { Consumer, Identifier } from '../../sdk/wire/primitives.ts'
 import type { Broker, Caller } from './api.ts'
-import { consumerIdOf, getGroupRow, memberOf } from './consumers.ts'
+import { consumerIdOf, getGroupRow, memberOf, notOwned } from './consumers.ts'
 import { type BrokerContext, findTopic, getTopic, partitionMissing } from './context.ts'
 import type { LiveGroup } from './live-groups.ts'
 import { currentOffset } from './polling.ts'
@@ -31,6 +31,9 @@ export function createOffsets(context: BrokerContext): Offsets {
       const partition = topic.partitions[wantedId]
       if (partition === undefined) throw partitionMissing(topic, wantedId)
       const storedOffset = metadata.offset(partition.key, consumer.kind, consumerId)
+      if (consumer.kind === 'group' && caller.client !== null) {
+        liveGroupOf(topic, consumerId)?.assignment.sawOffset(caller.client.id, wantedId)
+      }
       if (storedOffset === undefined) return undefined
       return { partitionId: wantedId, currentOffset: currentOffset(partition), storedOffset }
     },
@@ -79,10 +82,8 @@ export function createOffsets(context: BrokerContext): Offsets {
     const wantedId = partitionId ?? (caller.client === null ? 0 : group?.assignment.current(caller.client.id)) ?? 0
     const partition = topic.partitions[wantedId]
     if (partition === undefined) throw partitionMissing(topic, wantedId)
-    if (caller.client !== null && group?.assignment.canCommit(caller.client.id, wantedId) !== true) {
-      const message = `partition ${wantedId} of group "${row.name}" belongs to another member`
-      throw new EdgeError('EDGE_PARTITION_NOT_OWNED', message)
-    }
+    if (caller.client !== null && group?.assignment.canCommit(caller.client.id, wantedId) !== true)
+      throw notOwned(wantedId, row)
     return { topic, partition, kind, consumerId: row.id, group: group ?? liveGroupOf(topic, row.id) }
   }
 

@@ -208,6 +208,7 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
     })
     if (polled.partitionId === PARTITION_NOT_OWNED) {
       this.#membership?.invalidate()
+      await this.#giveUp(partitionId)
       return []
     }
     if (this.#membership && isAnothers(partitionId, position, polled)) {

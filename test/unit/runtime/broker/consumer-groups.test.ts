@@ -11,6 +11,9 @@ function groupOf(partitionCount: number, ...clientIds: number[]): ConsumerGroup 
   return group
 }
 
+const canPoll = (group: ConsumerGroup, clientId: number, partitionId: number) =>
+  group.startPoll(clientId, partitionId, false) !== null
+
 const lists = (group: ConsumerGroup) => group.view().map(({ partitions }) => partitions)
 
 describe('a join', () => {
@@ -109,10 +112,10 @@ describe('a partition with messages in flight', () => {
   test('stays with its owner, who may commit but not poll', () => {
     const group = promised()
     assert.deepEqual(lists(group), [[0, 1, 3], [2]])
-    assert.deepEqual(group.pollable(1), [0, 1])
-    assert.equal(group.canPoll(1, 3), false)
+    assert.deepEqual(group.sync(1), [0, 1])
+    assert.equal(canPoll(group, 1, 3), false)
     assert.equal(group.canCommit(1, 3), true)
-    assert.equal(group.canPoll(2, 3), false)
+    assert.equal(canPoll(group, 2, 3), false)
   })
 
   test('moves when the commit catches up, not before', () => {
@@ -141,20 +144,20 @@ describe('a partition with messages in flight', () => {
     const group = promised()
     group.leave(1, 0)
     assert.deepEqual(lists(group), [[0, 1, 2, 3]])
-    assert.equal(group.canPoll(2, 3), true)
+    assert.equal(canPoll(group, 2, 3), true)
   })
 
-  test('stays with its owner when another member leaves: something else goes to the others instead', () => {
+  test('lets everybody keep what it has when another member leaves: what is free goes to who has least', () => {
     const group = groupOf(4, 1, 2, 3)
     assert.deepEqual(lists(group), [[0, 1], [3], [2]])
     group.polled(3, 9n)
     group.leave(1, NOW_US)
     // Even numbers would go to the first of the two, odd ones to the second.
     assert.deepEqual(lists(group), [
-      [2, 3],
-      [0, 1],
+      [3, 0],
+      [2, 1],
     ])
-    assert.deepEqual(group.pollable(2), [2, 3])
+    assert.deepEqual(group.sync(2), [3, 0])
   })
 
   test('is not read by two when another member leaves: it moves when its owner is done', () => {
@@ -164,12 +167,12 @@ describe('a partition with messages in flight', () => {
     group.join(3, NOW_US)
     group.leave(3, NOW_US)
     assert.deepEqual(lists(group), [[0, 1, 2], [3]])
-    assert.deepEqual(group.pollable(1), [0, 2])
-    assert.equal(group.canPoll(2, 1), false)
-    group.committed(1, 9n)
+    assert.deepEqual(group.sync(1), [0, 1])
+    assert.equal(canPoll(group, 2, 2), false)
+    group.committed(2, 9n)
     assert.deepEqual(lists(group), [
-      [0, 2],
-      [3, 1],
+      [0, 1],
+      [3, 2],
     ])
   })
 
@@ -180,8 +183,8 @@ describe('a partition with messages in flight', () => {
     group.join(3, NOW_US)
     assert.deepEqual(lists(group), [[0, 1, 2], [], []], 'joins wait for the commits')
     group.leave(3, NOW_US)
-    assert.deepEqual(lists(group), [[0, 2], [1]])
-    assert.equal(group.canPoll(2, 1), true)
+    assert.deepEqual(lists(group), [[0, 1], [2]])
+    assert.equal(canPoll(group, 2, 2), true)
   })
 
   test('is not taken from who has nothing else', () => {
@@ -192,7 +195,7 @@ describe('a partition with messages in flight', () => {
     group.polled(0, 9n)
     group.leave(3, NOW_US)
     assert.deepEqual(lists(group), [[0], []])
-    assert.equal(group.canPoll(2, 0), true)
+    assert.equal(canPoll(group, 2, 0), true)
   })
 
   test('counts into the share of its owner when partitions are added', () => {
@@ -205,7 +208,58 @@ describe('a partition with messages in flight', () => {
       [0, 1, 2],
       [3, 4, 5],
     ])
-    assert.deepEqual(group.pollable(1), [0, 1, 2])
+    assert.deepEqual(group.sync(1), [0, 1, 2])
+  })
+})
+
+describe('a partition that was away', () => {
+  /** Partition 2 of member 1 went to 2 and came back. */
+  function returned(): ConsumerGroup {
+    const group = groupOf(3, 1)
+    group.join(2, NOW_US)
+    assert.deepEqual(lists(group), [[0, 1], [2]])
+    group.leave(2, NOW_US)
+    assert.deepEqual(lists(group), [[0, 1, 2]])
+    return group
+  }
+
+  test('is refused once to a member that goes on by its own count', () => {
+    const group = returned()
+    assert.equal(group.startPoll(1, 2, true), null)
+    assert.equal(group.canCommit(1, 2), false)
+    assert.notEqual(group.startPoll(1, 2, true), null)
+    assert.equal(group.canCommit(1, 2), true)
+  })
+
+  test('is polled at once from the offset of the group', () => {
+    const group = returned()
+    assert.notEqual(group.startPoll(1, 2, false), null)
+    assert.notEqual(group.startPoll(1, 2, true), null)
+  })
+
+  test('counts as away after a sync that shows it as if it had never been', () => {
+    const group = returned()
+    assert.deepEqual(group.sync(1), [0, 1, 2])
+    assert.equal(group.startPoll(1, 2, true), null)
+  })
+
+  test('is known again when the member has seen the offset of the group, or was told that it is away', () => {
+    const seen = returned()
+    seen.sawOffset(1, 2)
+    assert.notEqual(seen.startPoll(1, 2, true), null)
+    const told = groupOf(3, 1, 2)
+    assert.deepEqual(told.sync(1), [0, 1])
+    told.leave(2, NOW_US)
+    assert.notEqual(told.startPoll(1, 2, true), null)
+  })
+
+  test('belongs to another tenure: what was still being read for the first one is not answered', () => {
+    const group = groupOf(3, 1)
+    const first = group.startPoll(1, 2, false) ?? -1
+    assert.equal(group.isCurrent(2, first), true)
+    group.join(2, NOW_US)
+    group.leave(2, NOW_US)
+    assert.equal(group.isCurrent(2, first), false)
   })
 })
 
@@ -221,7 +275,7 @@ describe('polling in turn', () => {
     const group = groupOf(1, 1, 2)
     assert.equal(group.take(2), null)
     assert.equal(group.take(99), null)
-    assert.equal(group.pollable(99), undefined)
+    assert.equal(group.sync(99), undefined)
   })
 })
 
@@ -283,7 +337,7 @@ function check(group: ConsumerGroup, clients: ReadonlySet<number>, partitionCoun
   const all = clients.size === 0 ? [] : Array.from({ length: partitionCount }, (_, id) => id)
   assert.deepEqual(owned, all, `${place}: each partition has one owner`)
   for (const partitionId of all) {
-    const pollers = [...clients].filter((clientId) => group.canPoll(clientId, partitionId))
+    const pollers = [...clients].filter((clientId) => canPoll(group, clientId, partitionId))
     assert.ok(pollers.length <= 1, `${place}: partition ${partitionId} is polled by one member at most`)
   }
   // Once every promise is kept, nobody has two more than another.
