@@ -73,7 +73,7 @@ for (const [rule, meaning, firstSeed = 1] of BROKEN) {
 
 test('the simulation notices when files are recycled that are younger than one which could not be prepared', async () => {
   // Needs failure upon failure: far rarer than the rules above.
-  const world = new LogWorld(122, { rules: { isPrepareOrderIgnored: true }, syncFailureRate: 0.15 })
+  const world = new LogWorld(6, { rules: { isPrepareOrderIgnored: true }, syncFailureRate: 0.15 })
   await assert.rejects(world.run(1000), /^Error: J\d/)
 })
 

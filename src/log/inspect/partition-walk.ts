@@ -23,7 +23,7 @@ import { newerStore } from '../io/journal-recovery.ts'
 import { batchesOf } from '../io/partition-reader.ts'
 import { openBlockBody } from '../io/sealed-blocks.ts'
 import { SealedGroupReader } from '../io/sealed-group-reader.ts'
-import { blocksOf, readArea } from '../io/segment-files.ts'
+import { blocksOf, readArea } from '../io/segment-scan.ts'
 import type { FileCipher, StoreKeys } from '../io/store-keys.ts'
 import type { InspectedPartition, Tell } from './names.ts'
 

@@ -13,6 +13,8 @@ interface CachedBlock {
   readonly at: number
   readonly end: number
   readonly rawView: Uint8Array
+  /** Decoded before anybody asked, and nobody has yet. */
+  isAhead: boolean
 }
 
 const ALIGNMENT = 8
@@ -24,9 +26,22 @@ export class BlockCache {
   /** The oldest first. Few enough to look through from behind. */
   #blocks: CachedBlock[] = []
   #next = 0
+  readonly #maxAhead: number
+  #aheadCount: number
 
-  constructor(bytes: Uint8Array) {
+  /** @param maxAhead - blocks that are read ahead at once at most. */
+  constructor(bytes: Uint8Array, maxAhead = 1) {
     this.#bytes = bytes
+    this.#maxAhead = maxAhead
+    this.#aheadCount = maxAhead
+  }
+
+  /**
+   * How many blocks should be read ahead at once: where others take the place of those that nobody has read yet, the readers
+   * are too many for that.
+   */
+  get aheadCount(): number {
+    return this.#aheadCount
   }
 
   /** What the blocks take that are there. */
@@ -34,19 +49,30 @@ export class BlockCache {
     return this.#blocks.reduce((sum, { rawView }) => sum + rawView.length, 0)
   }
 
+  has(segment: Segment, position: number): boolean {
+    return this.#find(segment, position) !== undefined
+  }
+
   find(segment: Segment, position: number): Uint8Array | undefined {
-    return this.#blocks.findLast((block) => block.position === position && block.segment === segment)?.rawView
+    const block = this.#find(segment, position)
+    if (block?.isAhead === true) {
+      block.isAhead = false
+      this.#aheadCount = Math.min(this.#aheadCount + 1, this.#maxAhead)
+    }
+    return block?.rawView
   }
 
   /** Copies the block in. @returns where it lies, or undefined for one that is too large to be kept. */
-  add(segment: Segment, position: number, raw: Uint8Array): Uint8Array | undefined {
+  add(segment: Segment, position: number, raw: Uint8Array, isAhead = false): Uint8Array | undefined {
     if (raw.length > this.#bytes.length * LARGEST_PART) return undefined
     const at = this.#next + raw.length <= this.#bytes.length ? this.#next : 0
     const end = at + raw.length
-    this.#blocks = this.#blocks.filter((block) => block.end <= at || block.at >= end)
+    const isCovered = (block: CachedBlock): boolean => block.end > at && block.at < end
+    if (this.#blocks.some((block) => block.isAhead && isCovered(block))) this.#aheadCount = 1
+    this.#blocks = this.#blocks.filter((block) => !isCovered(block))
     const rawView = this.#bytes.subarray(at, end)
     rawView.set(raw)
-    this.#blocks.push({ segment, position, at, end, rawView })
+    this.#blocks.push({ segment, position, at, end, rawView, isAhead })
     this.#next = alignUp(end, ALIGNMENT)
     return rawView
   }
@@ -58,5 +84,9 @@ export class BlockCache {
 
   clear(): void {
     this.#blocks = []
+  }
+
+  #find(segment: Segment, position: number): CachedBlock | undefined {
+    return this.#blocks.findLast((block) => block.position === position && block.segment === segment)
   }
 }

@@ -18,6 +18,7 @@ import { areaOf } from '../core/byte-area.ts'
 import type { JournalIndex } from '../core/journal-index.ts'
 import { earlier, later } from '../core/offset.ts'
 import type { IndexEntry } from '../core/segment-format.ts'
+import type { BlockRange } from './block-loader.ts'
 import { isShortage } from './file-system.ts'
 import { type JournalReader, type ReadBatch, recordsStart } from './journal-reader.ts'
 import type { Segment } from './segment.ts'
@@ -40,8 +41,9 @@ export interface ReadablePartition {
 interface BlockPlace {
   readonly segment: Segment
   readonly entry: IndexEntry
-  /** The block behind it in the same segment. */
-  readonly nextEntry: IndexEntry | undefined
+  /** All blocks of the segment, and which of them this is. */
+  readonly entries: readonly IndexEntry[]
+  readonly number: number
   /** Exclusive. */
   readonly end: bigint
   /** The oldest block there is. */
@@ -63,7 +65,9 @@ export class PartitionReader {
   read(partition: ReadablePartition, bounds: ReadBounds): ReadResult | Promise<ReadResult> {
     const taken = new Taken(partition.idSeed, bounds)
     const waiting = this.#gather(partition, taken)
-    return waiting === undefined ? taken.result() : this.#readLater(waiting, partition, taken)
+    if (waiting !== undefined) return this.#readLater(waiting, partition, taken)
+    this.#readAhead(partition, taken)
+    return taken.result()
   }
 
   /** First offset at or after `timeUs` below `end`, or `end`. */
@@ -95,6 +99,7 @@ export class PartitionReader {
       waiting = this.#gather(partition, taken)
     }
     taken.keep()
+    this.#readAhead(partition, taken)
     return taken.result()
   }
 
@@ -159,7 +164,7 @@ export class PartitionReader {
     try {
       const [entry] = segment === undefined ? [] : this.#segments.index(segment)
       if (segment === undefined || entry === undefined) throw new EdgeError('EDGE_BATCH_CORRUPT', 'its file is missing')
-      await this.#segments.loadBlock(segment, entry.position, (raw, isLasting) => {
+      await this.#segments.blocks.load(segment, [{ position: entry.position, end: undefined }], (raw, isLasting) => {
         takeBlock(raw, taken, isLasting)
         taken.keep()
       })
@@ -197,10 +202,8 @@ export class PartitionReader {
       }
       const from = taken.next
       if (place.entry.baseOffset > taken.next && !taken.skipTo(place.entry.baseOffset)) return undefined
-      const decoded = this.#segments.decodedBlock(place.segment, place.entry.position)
+      const decoded = this.#segments.blocks.decoded(place.segment, place.entry.position)
       const waiting = decoded === undefined ? this.#takeLater(partition, place, from, taken) : undefined
-      // Who reads from block to block goes on: the next one is decoded meanwhile.
-      if (place.entry.baseOffset >= bounds.from) this.#readAhead(place)
       if (waiting !== undefined) return waiting
       const block = decoded === undefined ? undefined : { raw: decoded, isLasting: false }
       if (!takePlace(partition, place, from, block, taken)) return undefined
@@ -211,10 +214,15 @@ export class PartitionReader {
   /** What cannot be read is told and passed over. */
   async #takeLater(partition: ReadablePartition, place: BlockPlace, from: bigint, taken: Taken): Promise<void> {
     try {
-      await this.#segments.loadBlock(place.segment, place.entry.position, (raw, isLasting) => {
-        takePlace(partition, place, from, { raw, isLasting }, taken)
-        taken.keep()
-      })
+      const wanted = Number(taken.next - place.entry.baseOffset) + taken.left
+      await this.#segments.blocks.load(
+        place.segment,
+        runFrom(place, wanted, this.#segments.blocks.maxRun),
+        (raw, isLasting) => {
+          takePlace(partition, place, from, { raw, isLasting }, taken)
+          taken.keep()
+        },
+      )
     } catch (error) {
       if (isShortage(error)) throw error
       // Retention may have dropped the segment meanwhile: not damage, the reader goes on behind it.
@@ -223,8 +231,15 @@ export class PartitionReader {
     }
   }
 
-  #readAhead({ segment, nextEntry }: BlockPlace): void {
-    if (nextEntry !== undefined) this.#segments.readAhead(segment, nextEntry.position)
+  /** Who reads from block to block goes on: what it will want next is decoded meanwhile. */
+  #readAhead(partition: ReadablePartition, { bounds, next }: Taken): void {
+    if (next >= partition.segmentEnd) return
+    const place = this.#locate(partition, next)
+    if (place === undefined || place.entry.baseOffset <= bounds.from) return
+    const wanted = Number(next - place.entry.baseOffset) + bounds.maxCount
+    // In small steps the block is read for a while: the one behind it is wanted then.
+    const run = runFrom(place, Math.max(wanted, place.entry.recordCount + 1), this.#segments.blocks.maxRun + 1)
+    this.#segments.blocks.readAhead(place.segment, run)
   }
 
   /** The block that holds `offset`, or the next one above it. */
@@ -238,12 +253,11 @@ export class PartitionReader {
       const found = Math.max(0, countUpTo(entries, offset) - 1)
       for (let k = found; k < entries.length; k++) {
         const entry = entries[k]
-        const nextEntry = entries[k + 1]
         if (entry === undefined || entry.baseOffset >= segment.endOffset) break
         // A block has no gap inside: what lies between it and the next one is missing, or was never given.
         const end = earlier(entry.baseOffset + BigInt(entry.recordCount), segment.endOffset)
         const isFirst = at === 0 && k === 0
-        if (end > offset) return { segment, entry, nextEntry, end, isFirst }
+        if (end > offset) return { segment, entry, entries, number: k, end, isFirst }
       }
     }
     return undefined
@@ -255,9 +269,12 @@ export class PartitionReader {
     const look = (raw: Uint8Array): void => {
       found = [...batchesOf(raw)].find(({ header }) => header.appendTimeUs >= timeUs)?.header.baseOffset
     }
-    const decoded = this.#segments.decodedBlock(segment, entry.position)
+    const decoded = this.#segments.blocks.decoded(segment, entry.position)
     if (decoded !== undefined) look(decoded)
-    else await this.#segments.loadBlock(segment, entry.position, look).catch(throwShortage)
+    else
+      await this.#segments.blocks
+        .load(segment, [{ position: entry.position, end: undefined }], look)
+        .catch(throwShortage)
     return found
   }
 
@@ -305,6 +322,27 @@ function countUpTo(list: readonly { readonly baseOffset: bigint }[], offset: big
     else high = middle
   }
   return low
+}
+
+/** The block and those behind it, until they hold so many records or are so many. */
+function runFrom(
+  { segment, entry, entries, number }: BlockPlace,
+  recordCount: number,
+  maxCount: number,
+): [BlockRange, ...BlockRange[]] {
+  const rangeOf = ({ position }: IndexEntry, next: IndexEntry | undefined): BlockRange => ({
+    position,
+    end: next !== undefined && next.position > position ? next.position : undefined,
+  })
+  const run: [BlockRange, ...BlockRange[]] = [rangeOf(entry, entries[number + 1])]
+  let count = entry.recordCount
+  for (let at = number + 1; count < recordCount && run.length < maxCount; at++) {
+    const each = entries[at]
+    if (each === undefined || each.baseOffset >= segment.endOffset) break
+    run.push(rangeOf(each, entries[at + 1]))
+    count += each.recordCount
+  }
+  return run
 }
 
 /** Last entry that can still be wanted: the offsets between entries say how many records lie there at most. */

@@ -31,7 +31,7 @@ import {
   readArea,
   readBlockHeader,
   readTrailer,
-} from './segment-files.ts'
+} from './segment-scan.ts'
 import type { FileCipher, StoreKeys } from './store-keys.ts'
 
 export interface RecoveredSegments {

@@ -26,7 +26,8 @@ import type { FileSystem } from './file-system.ts'
 import { syncFile } from './journal-file.ts'
 import { sealBlockBody } from './sealed-blocks.ts'
 import { Segment } from './segment.ts'
-import { entryOf, type SegmentFiles } from './segment-files.ts'
+import type { SegmentFiles } from './segment-files.ts'
+import { entryOf } from './segment-scan.ts'
 import type { StoreKeys } from './store-keys.ts'
 
 export interface SegmentWriterOptions {

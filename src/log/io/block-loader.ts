@@ -1,0 +1,216 @@
+/**
+ * Decodes blocks of segments: those that lie one behind the other with one read, and those that a reader will want next
+ * before it asks.
+ *
+ * A body is decoded only after its CRC; a block that is damaged costs its own offsets and nothing else.
+ */
+import { discard } from '../../discard.ts'
+import { EdgeError } from '../../errors.ts'
+import { sharedKernel } from '../../sdk/wire/kernel/shared-kernel.ts'
+import { areaOf, type ByteArea } from '../core/byte-area.ts'
+import type { Checksum } from '../core/checksum.ts'
+import { BLOCK_HEADER_SIZE, BLOCK_RAW_SIZE, decodeBlockHeader } from '../core/segment-format.ts'
+import { BlockCache } from './block-cache.ts'
+import type { BlockCodec } from './block-codec.ts'
+import type { LogFile } from './file-system.ts'
+import { openBlockBody } from './sealed-blocks.ts'
+import type { Segment } from './segment.ts'
+import { readBlockHeader } from './segment-scan.ts'
+
+export interface BlockLoaderOptions {
+  readonly file: (path: string) => LogFile
+  readonly checksum: Checksum
+  readonly codec: BlockCodec
+  /** How many decoded blocks are kept. */
+  readonly decodedBlocks: number
+}
+
+/** Where a block lies. */
+export interface BlockRange {
+  readonly position: number
+  /** At the latest; undefined where only its own header says so. */
+  readonly end: number | undefined
+}
+
+/** What to do with a decoded block; unless it is lasting, the view is valid until this returns. */
+export type UseBlock = (rawView: Uint8Array, isLasting: boolean) => void
+
+/** Runs that are decoded at the same time before anybody asked for them: as many as the pool has threads. */
+const MAX_READS_AHEAD = 2
+/** Bytes that one read of several blocks takes at most. */
+const MAX_RUN_SIZE = 256 * 1024
+/** Of the decoded blocks, what one run may take the place of. */
+const RUN_SHARE = 1 / 4
+
+/** A block on its way into memory: who wants the same one waits for it. */
+interface Reading {
+  readonly segment: Segment
+  readonly range: BlockRange
+  readonly users: UseBlock[]
+  readonly ended: PromiseWithResolvers<void>
+}
+
+export class BlockLoader {
+  readonly #options: BlockLoaderOptions
+  readonly #decoded: BlockCache
+  /** Blocks that one read takes at most. */
+  readonly maxRun: number
+  #reading: Reading[] = []
+  #readsAhead = 0
+
+  constructor(options: BlockLoaderOptions) {
+    this.#options = options
+    this.maxRun = Math.max(1, Math.floor(options.decodedBlocks * RUN_SHARE))
+    // In the kernels' memory: they read records where these lie.
+    this.#decoded = new BlockCache(sharedKernel().reserve(options.decodedBlocks * BLOCK_RAW_SIZE), this.maxRun)
+  }
+
+  /** The file is closed, removed or renamed. */
+  forget(path: string): void {
+    this.#decoded.forget(path)
+  }
+
+  clear(): void {
+    this.#decoded.clear()
+  }
+
+  /** @returns the raw batches of a block that is decoded already, valid in this turn; else `load` it. */
+  decoded(segment: Segment, position: number): Uint8Array | undefined {
+    return this.#decoded.find(segment, position)
+  }
+
+  /**
+   * Decodes the first block of a run and gives its raw batches to `use` before anything else runs; then the others, which the
+   * same reader wants.
+   *
+   * @throws as a rejection EDGE_BATCH_CORRUPT, EDGE_DECRYPT_FAILED, EDGE_IO: of the first block.
+   */
+  load(segment: Segment, run: readonly [BlockRange, ...BlockRange[]], use: UseBlock): Promise<void> {
+    const running = this.#find(segment, run[0])
+    if (running !== undefined) {
+      running.users.push(use)
+      return running.ended.promise
+    }
+    const readings = this.#begin(segment, this.#missing(segment, run, this.maxRun))
+    const [first] = readings
+    first?.users.push(use)
+    void this.#run(readings)
+    return first?.ended.promise ?? Promise.resolve()
+  }
+
+  /** Begins to decode what a reader that goes on will want next. */
+  readAhead(segment: Segment, run: readonly BlockRange[]): void {
+    if (this.#readsAhead >= MAX_READS_AHEAD) return
+    const start = run.findIndex((range) => !this.#isThere(segment, range))
+    if (start < 0) return
+    const readings = this.#begin(segment, this.#missing(segment, run.slice(start), this.#decoded.aheadCount))
+    this.#readsAhead++
+    void this.#run(readings).finally(() => this.#readsAhead--)
+  }
+
+  #find(segment: Segment, { position }: BlockRange): Reading | undefined {
+    return this.#reading.find((reading) => reading.range.position === position && reading.segment === segment)
+  }
+
+  #isThere(segment: Segment, range: BlockRange): boolean {
+    return this.#decoded.has(segment, range.position) || this.#find(segment, range) !== undefined
+  }
+
+  /** How far the run is to be read: up to what is there already, and not more than the memory is good for. */
+  #missing(segment: Segment, run: readonly BlockRange[], maxCount: number): readonly BlockRange[] {
+    const [first] = run
+    let count = 1
+    for (; count < run.length && count < maxCount; count++) {
+      const range = run[count]
+      if (first === undefined || range?.end === undefined || range.end - first.position > MAX_RUN_SIZE) break
+      if (this.#isThere(segment, range)) break
+    }
+    return run.slice(0, count)
+  }
+
+  #begin(segment: Segment, run: readonly BlockRange[]): readonly Reading[] {
+    const readings = run.map((range) => ({ segment, range, users: [], ended: Promise.withResolvers<void>() }))
+    // Whoever comes for it is told what is wrong with it.
+    for (const { ended } of readings) ended.promise.catch(() => undefined)
+    this.#reading.push(...readings)
+    return readings
+  }
+
+  async #run(readings: readonly Reading[]): Promise<void> {
+    let area: ByteArea
+    try {
+      area = await this.#read(readings)
+    } catch (error) {
+      // What cannot be read costs its own block, not its neighbours.
+      if (readings.length > 1) for (const reading of readings) await this.#run([reading])
+      else for (const reading of readings) this.#end(reading, () => reading.ended.reject(error))
+      return
+    }
+    const from = readings[0]?.range.position ?? 0
+    let isLasting = false
+    for (const reading of readings) {
+      try {
+        const raw = await this.#decode(reading, area, reading.range.position - from)
+        const kept = this.#use(reading, raw)
+        if (raw.buffer === area.bytes.buffer) isLasting ||= !kept
+        else if (kept) discard(raw)
+        this.#end(reading, reading.ended.resolve)
+      } catch (error) {
+        this.#end(reading, () => reading.ended.reject(error))
+      }
+    }
+    if (!isLasting) discard(area.bytes)
+  }
+
+  async #read(readings: readonly Reading[]): Promise<ByteArea> {
+    const [first, last] = [readings[0], readings.at(-1)]
+    if (first === undefined || last === undefined) return areaOf(new Uint8Array(0))
+    const { segment } = first
+    const handle = this.#options.file(segment.path)
+    const from = first.range.position
+    const bytes = new Uint8Array((last.range.end ?? endOf(handle, segment, last.range.position)) - from)
+    const size = await handle.readLater(bytes, from)
+    return areaOf(bytes.subarray(0, size))
+  }
+
+  /** @param at where in the area the block lies. */
+  async #decode({ segment, range }: Reading, area: ByteArea, at: number): Promise<Uint8Array> {
+    const { checksum, codec } = this.#options
+    const { bytes } = area
+    const bodyAt = at + BLOCK_HEADER_SIZE
+    const isHeaderThere = bodyAt <= bytes.length
+    const { seed, sizeBytes } = segment
+    const header = isHeaderThere ? decodeBlockHeader(area, at, seed, range.position, sizeBytes) : undefined
+    const bodyEnd = bodyAt + (header?.storedSize ?? 0)
+    if (header === undefined || bodyEnd > bytes.length) throw corrupt(segment, range.position)
+    if (checksum(bytes, bodyAt, bodyEnd, 0) !== header.bodyCrc) throw corrupt(segment, range.position)
+    const body = openBlockBody(segment.cipher, header, bytes.subarray(bodyAt, bodyEnd))
+    const raw = await codec.decode({ codec: header.codec, bytes: body }, header.rawSize)
+    if (raw.length !== header.rawSize) throw corrupt(segment, range.position)
+    return raw
+  }
+
+  /** @returns whether the block was copied, so that nobody needs `raw` any more. */
+  #use({ segment, range, users }: Reading, raw: Uint8Array): boolean {
+    const kept = this.#decoded.add(segment, range.position, raw, users.length === 0)
+    for (const use of users) use(kept ?? raw, kept === undefined)
+    return kept !== undefined
+  }
+
+  #end(ended: Reading, settle: () => void): void {
+    this.#reading = this.#reading.filter((reading) => reading !== ended)
+    settle()
+  }
+}
+
+function endOf(handle: LogFile, segment: Segment, position: number): number {
+  const header = readBlockHeader(handle, segment.seed, position, segment.sizeBytes)
+  if (header === undefined) throw corrupt(segment, position)
+  return position + BLOCK_HEADER_SIZE + header.storedSize
+}
+
+function corrupt(segment: Segment, position: number): EdgeError {
+  return new EdgeError('EDGE_BATCH_CORRUPT', `block at ${position} of ${segment.path} is damaged`, {
+    details: { path: segment.path, position },
+  })
+}

@@ -1,0 +1,96 @@
+/**
+ * Reads what a segment says of itself: block headers one after another, and the index and trailer of a closed one.
+ */
+import { alignUp, areaOf, type ByteArea, createArea } from '../core/byte-area.ts'
+import type { Checksum } from '../core/checksum.ts'
+import {
+  BLOCK_ALIGNMENT,
+  BLOCK_FLAG,
+  BLOCK_HEADER_SIZE,
+  type BlockHeader,
+  decodeBlockHeader,
+  decodeSegmentIndex,
+  decodeSegmentTrailer,
+  INDEX_ENTRY_SIZE,
+  INDEX_POSITION_AT,
+  type IndexEntry,
+  SEGMENT_HEADER_SIZE,
+  SEGMENT_TRAILER_SIZE,
+  type SegmentTrailer,
+} from '../core/segment-format.ts'
+import type { LogFile } from './file-system.ts'
+
+/** Bytes looked through at once for the next intact header behind a damaged one. */
+const SEARCH_SIZE = 64 * 1024
+
+export const entryOf = (block: BlockHeader): IndexEntry => ({
+  baseOffset: block.baseOffset,
+  firstTimeUs: block.firstTimeUs,
+  position: block.position,
+  recordCount: block.recordCount,
+})
+
+export const isClockTrusted = ({ flags }: BlockHeader): boolean => (flags & BLOCK_FLAG.isClockUntrusted) === 0
+
+/** Where the next block may begin. */
+export const endOfBlock = (block: BlockHeader): number =>
+  block.position + alignUp(BLOCK_HEADER_SIZE + block.storedSize, BLOCK_ALIGNMENT)
+
+export function readBlockHeader(
+  handle: LogFile,
+  seed: number,
+  position: number,
+  fileSize: number,
+): BlockHeader | undefined {
+  const area = createArea(BLOCK_HEADER_SIZE)
+  if (handle.read(area.bytes, position) < BLOCK_HEADER_SIZE) return undefined
+  return decodeBlockHeader(area, 0, seed, position, fileSize)
+}
+
+/** All blocks with an intact header, in file order. Behind a damaged one the next intact header is looked for. */
+export function* blocksOf(handle: LogFile, seed: number, fileSize: number): Generator<BlockHeader> {
+  let position = SEGMENT_HEADER_SIZE
+  while (position + BLOCK_HEADER_SIZE <= fileSize) {
+    const block =
+      readBlockHeader(handle, seed, position, fileSize) ?? nextBlock(handle, seed, position + BLOCK_ALIGNMENT, fileSize)
+    if (block === undefined) return
+    yield block
+    position = endOfBlock(block)
+  }
+}
+
+function nextBlock(handle: LogFile, seed: number, from: number, fileSize: number): BlockHeader | undefined {
+  for (let start = from; start + BLOCK_HEADER_SIZE <= fileSize; start += SEARCH_SIZE) {
+    const area = readArea(handle, start, Math.min(SEARCH_SIZE + BLOCK_HEADER_SIZE, fileSize - start))
+    const last = Math.min(area.bytes.length - BLOCK_HEADER_SIZE, SEARCH_SIZE - BLOCK_ALIGNMENT)
+    for (let at = 0; at <= last; at += BLOCK_ALIGNMENT) {
+      const block = decodeBlockHeader(area, at, seed, start + at, fileSize)
+      if (block !== undefined) return block
+    }
+  }
+  return undefined
+}
+
+export function readTrailer(handle: LogFile, seed: number): SegmentTrailer | undefined {
+  const fileSize = handle.size()
+  if (fileSize < SEGMENT_HEADER_SIZE + SEGMENT_TRAILER_SIZE) return undefined
+  const area = readArea(handle, fileSize - SEGMENT_TRAILER_SIZE, SEGMENT_TRAILER_SIZE)
+  return decodeSegmentTrailer(area, seed, fileSize)
+}
+
+export function readIndex(handle: LogFile, trailer: SegmentTrailer, checksum: Checksum): IndexEntry[] | undefined {
+  const area = readArea(handle, trailer.indexPosition, trailer.blockCount * INDEX_ENTRY_SIZE)
+  return decodeSegmentIndex(area, trailer, checksum)
+}
+
+/** Where the last block lies, as the index says; undefined for a file without blocks. */
+export function lastPosition(handle: LogFile, trailer: SegmentTrailer): number | undefined {
+  if (trailer.blockCount === 0) return undefined
+  const entry = readArea(handle, trailer.indexPosition + (trailer.blockCount - 1) * INDEX_ENTRY_SIZE, INDEX_ENTRY_SIZE)
+  return entry.view.getUint32(INDEX_POSITION_AT, true)
+}
+
+export function readArea(handle: LogFile, position: number, size: number): ByteArea {
+  const bytes = new Uint8Array(size)
+  return areaOf(bytes.subarray(0, handle.read(bytes, position)))
+}

@@ -1,0 +1,209 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { EdgeError } from '../../../../src/errors.ts'
+import { alignUp, createArea } from '../../../../src/log/core/byte-area.ts'
+import { crc32 } from '../../../../src/log/core/checksum.ts'
+import {
+  BLOCK_ALIGNMENT,
+  BLOCK_CODEC,
+  BLOCK_HEADER_SIZE,
+  encodeBlockHeader,
+} from '../../../../src/log/core/segment-format.ts'
+import { plainCodec } from '../../../../src/log/io/block-codec.ts'
+import { BlockLoader, type BlockRange } from '../../../../src/log/io/block-loader.ts'
+import { bodyChecksum } from '../../../../src/log/io/checksum.ts'
+import type { LogFile } from '../../../../src/log/io/file-system.ts'
+import { Segment } from '../../../../src/log/io/segment.ts'
+
+const SEED = 7
+const KIB = 1024
+/** What the kernel cannot read, by position. */
+type Unreadable = (position: number, end: number) => boolean
+
+class BlockFile {
+  readonly segment = new Segment({ directory: 'p', baseOffset: 0n, runNumber: 1, seed: SEED })
+  readonly ranges: [BlockRange, ...BlockRange[]]
+  readonly bytes: Uint8Array
+  reads: [position: number, end: number][] = []
+  unreadable: Unreadable = () => false
+
+  constructor(sizes: readonly number[]) {
+    const lengthOf = (size: number): number => alignUp(BLOCK_HEADER_SIZE + size, BLOCK_ALIGNMENT)
+    const area = createArea(sizes.reduce((sum, size) => sum + lengthOf(size), 0))
+    this.bytes = area.bytes
+    this.segment.sizeBytes = area.bytes.length
+    let position = 0
+    const ranges: BlockRange[] = []
+    for (const [index, size] of sizes.entries()) {
+      const bodyAt = position + BLOCK_HEADER_SIZE
+      area.bytes.fill(index + 1, bodyAt, bodyAt + size)
+      const header = {
+        position,
+        previousPosition: 0,
+        runNumber: 1,
+        codec: BLOCK_CODEC.plain,
+        rawSize: size,
+        storedSize: size,
+        bodyCrc: crc32(area.bytes, bodyAt, bodyAt + size, 0),
+        batchCount: 1,
+        flags: 0,
+        baseOffset: BigInt(index),
+        endOffset: BigInt(index + 1),
+        firstTimeUs: 0n,
+        lastTimeUs: 0n,
+        boot: 1,
+        recordCount: 1,
+      }
+      encodeBlockHeader(area, position, header, SEED)
+      const end = position + lengthOf(size)
+      ranges.push({ position, end: index + 1 < sizes.length ? end : undefined })
+      position = end
+    }
+    const [first, ...others] = ranges
+    assert.ok(first !== undefined)
+    this.ranges = [first, ...others]
+  }
+
+  loader(decodedBlocks: number): BlockLoader {
+    return new BlockLoader({ file: () => this.#handle(), checksum: bodyChecksum, codec: plainCodec, decodedBlocks })
+  }
+
+  #handle(): LogFile {
+    const read = (target: Uint8Array, position: number): number => {
+      const part = this.bytes.subarray(position, position + target.length)
+      target.set(part)
+      return part.length
+    }
+    return {
+      size: () => this.bytes.length,
+      read,
+      readLater: async (target, position) => {
+        this.reads.push([position, position + target.length])
+        await null
+        if (this.unreadable(position, position + target.length)) {
+          throw new EdgeError('EDGE_IO', 'cannot be read', { details: { code: 'EIO' } })
+        }
+        return read(target, position)
+      },
+      write: () => assert.fail('nothing is written'),
+      datasync: () => assert.fail('nothing is synced'),
+      truncate: () => assert.fail('nothing is cut'),
+      close: () => undefined,
+    }
+  }
+}
+
+/** What a load hands out, copied; or the code that it fails with. */
+async function loaded(loader: BlockLoader, file: BlockFile, from: number, count = 1): Promise<Uint8Array | string> {
+  const [first, ...others] = file.ranges.slice(from, from + count)
+  assert.ok(first !== undefined)
+  let found: Uint8Array | undefined
+  try {
+    await loader.load(file.segment, [first, ...others], (rawView) => {
+      found = rawView.slice()
+    })
+  } catch (error) {
+    return error instanceof EdgeError ? error.code : String(error)
+  }
+  return found ?? 'nothing'
+}
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+const isThere = (loader: BlockLoader, file: BlockFile): boolean[] =>
+  file.ranges.map(({ position }) => loader.decoded(file.segment, position) !== undefined)
+
+test('blocks that lie one behind the other come with one read', async () => {
+  const file = new BlockFile([100, 200, 300, 400])
+  const loader = file.loader(16)
+  assert.deepEqual(await loaded(loader, file, 0, 3), new Uint8Array(100).fill(1))
+  await settled()
+  assert.deepEqual(file.reads, [[0, file.ranges[3]?.position]])
+  assert.deepEqual(isThere(loader, file), [true, true, true, false])
+  assert.deepEqual(loader.decoded(file.segment, file.ranges[2]?.position ?? 0), new Uint8Array(300).fill(3))
+})
+
+test('what one cannot read costs its own block alone', async () => {
+  const file = new BlockFile([100, 200, 300, 400])
+  const loader = file.loader(16)
+  const bad = file.ranges[1]?.position ?? 0
+  file.unreadable = (position, end) => position <= bad && bad < end
+  assert.deepEqual(await loaded(loader, file, 0, 3), new Uint8Array(100).fill(1))
+  await settled()
+  assert.deepEqual(isThere(loader, file), [true, false, true, false])
+  assert.equal(await loaded(loader, file, 1), 'EDGE_IO')
+})
+
+test('a damaged block costs itself alone, also while others wait for it', async () => {
+  const file = new BlockFile([100, 200, 300, 400])
+  const loader = file.loader(16)
+  file.bytes[(file.ranges[1]?.position ?? 0) + BLOCK_HEADER_SIZE] = 99
+  const results = await Promise.all([0, 1, 2].map((from) => loaded(loader, file, from, 3)))
+  assert.deepEqual(results, [new Uint8Array(100).fill(1), 'EDGE_BATCH_CORRUPT', new Uint8Array(300).fill(3)])
+  assert.equal(file.reads.length, 1)
+})
+
+test('a block whose end only its header says is read alone', async () => {
+  const file = new BlockFile([100, 200])
+  const loader = file.loader(16)
+  await loaded(loader, file, 0, 2)
+  assert.deepEqual(isThere(loader, file), [true, false])
+  assert.deepEqual(await loaded(loader, file, 1), new Uint8Array(200).fill(2))
+})
+
+test('one read takes no more than a quarter of the decoded blocks, and no more than 256 KiB', async () => {
+  const few = new BlockFile(Array.from({ length: 8 }, () => 100))
+  const fewBlocks = few.loader(8)
+  await loaded(fewBlocks, few, 0, 8)
+  await settled()
+  assert.equal(isThere(fewBlocks, few).filter(Boolean).length, 2)
+
+  const large = new BlockFile(Array.from({ length: 8 }, () => 60 * KIB))
+  const manyBlocks = large.loader(64)
+  await loaded(manyBlocks, large, 0, 8)
+  await settled()
+  assert.equal(isThere(manyBlocks, large).filter(Boolean).length, 4)
+})
+
+test('reading ahead begins behind what is there, and ends before what is there', async () => {
+  const file = new BlockFile(Array.from({ length: 8 }, () => 100))
+  const loader = file.loader(32)
+  await loaded(loader, file, 0, 2)
+  await loaded(loader, file, 4)
+  await settled()
+  file.reads = []
+  loader.readAhead(file.segment, file.ranges)
+  await settled()
+  assert.deepEqual(file.reads, [[file.ranges[2]?.position, file.ranges[4]?.position]])
+  assert.deepEqual(isThere(loader, file).slice(0, 5), [true, true, true, true, true])
+})
+
+test('no more than two reads ahead run at once', async () => {
+  const file = new BlockFile(Array.from({ length: 8 }, () => 100))
+  const loader = file.loader(16)
+  for (const range of file.ranges.slice(0, 7)) loader.readAhead(file.segment, [range])
+  assert.equal(file.reads.length, 2)
+  await settled()
+  loader.readAhead(file.segment, file.ranges.slice(3, 4))
+  assert.equal(file.reads.length, 3)
+})
+
+test('where readers are too many for what is read ahead, it becomes less', async () => {
+  const size = 64 * KIB
+  const file = new BlockFile(Array.from({ length: 14 }, () => size))
+  // Room for eight, and a read takes two.
+  const loader = file.loader(8)
+  loader.readAhead(file.segment, file.ranges.slice(0, 2))
+  await settled()
+  assert.equal(file.reads.length, 1)
+  // Nobody comes for them, and others take their place.
+  for (let from = 4; from < 12; from++) await loaded(loader, file, from)
+  file.reads = []
+  loader.readAhead(file.segment, file.ranges.slice(0, 2))
+  await settled()
+  assert.deepEqual(file.reads, [[0, file.ranges[1]?.position]])
+  // It is used this time.
+  assert.notEqual(loader.decoded(file.segment, 0), undefined)
+  loader.readAhead(file.segment, file.ranges.slice(1, 3))
+  await settled()
+  assert.deepEqual(file.reads[1], [file.ranges[1]?.position, file.ranges[3]?.position])
+})
