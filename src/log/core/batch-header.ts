@@ -94,11 +94,11 @@ export function isBatchHeaderIntact(area: ByteArea, at: number, seed: number): b
 export function decodeBatchHeader(area: ByteArea, at: number, end: number): BatchHeader | undefined {
   const { view } = area
   if (end - at < BATCH_HEADER_SIZE) return undefined
-  const bodySize = view.getUint32(at + 8, true)
+  const bodySize = bodySizeAt(view, at)
   const kind = view.getUint8(at + 44)
   if (bodySize > end - at - BATCH_HEADER_SIZE || kind > LAST_KIND) return undefined
   return {
-    bodyCrc: view.getUint32(at + 4, true),
+    bodyCrc: bodyCrcAt(view, at),
     bodySize,
     count: view.getUint32(at + 12, true),
     baseOffset: view.getBigUint64(at + 16, true),
@@ -111,6 +111,10 @@ export function decodeBatchHeader(area: ByteArea, at: number, end: number): Batc
   }
 }
 
+export const bodyCrcAt = (view: DataView, at: number): number => view.getUint32(at + 4, true)
+
+export const bodySizeAt = (view: DataView, at: number): number => view.getUint32(at + 8, true)
+
 /**
  * Bytes of the batch at `at`, without reading the rest of its header: to hop from batch to batch.
  *
@@ -118,7 +122,7 @@ export function decodeBatchHeader(area: ByteArea, at: number, end: number): Batc
  */
 export function batchSizeAt({ bytes, view }: ByteArea, at: number): number | undefined {
   if (bytes.length - at < BATCH_HEADER_SIZE) return undefined
-  const bodySize = view.getUint32(at + 8, true)
+  const bodySize = bodySizeAt(view, at)
   return bodySize > bytes.length - at - BATCH_HEADER_SIZE ? undefined : batchSize(bodySize)
 }
 

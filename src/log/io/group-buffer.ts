@@ -6,15 +6,20 @@ import type { ProducerTag } from '../api.ts'
 import {
   BATCH_HEADER_SIZE,
   batchSize,
+  bodyCrcAt,
+  bodySizeAt,
   encodeBatchHeader,
   encodeTag,
   MAX_GROUP_BATCHES,
   sealBatchHeader,
 } from '../core/batch-header.ts'
 import { areaOf, type ByteArea, createArea } from '../core/byte-area.ts'
-import type { Checksum } from '../core/checksum.ts'
+import { type Checksum, joinedCrc32 } from '../core/checksum.ts'
 import { GROUP_HEADER_SIZE } from '../core/journal-format.ts'
 import type { PendingBatch } from '../core/pending-batch.ts'
+
+/** Smaller batches are summed with their neighbours in less time than sums are joined in. */
+const LEAST_JOINED_SIZE = 4096
 
 /** A group that is being built, at a place in a buffer. */
 export class GroupBuilder {
@@ -74,6 +79,21 @@ export class GroupBuilder {
   sealBatches(seed: number): void {
     let index = 0
     for (const batch of this.batches) sealBatchHeader(this.area, batch.at, index++, seed)
+  }
+
+  /** CRC of all batches, whose headers are sealed. Large bodies are not summed again: their headers have their sums. */
+  bodyCrc(checksum: Checksum): number {
+    const { bytes, view } = this.area
+    let sum = 0
+    let summedTo = this.start + GROUP_HEADER_SIZE
+    for (const { at, size } of this.batches) {
+      if (size < LEAST_JOINED_SIZE) continue
+      const bodyAt = at + BATCH_HEADER_SIZE
+      const bodySize = bodySizeAt(view, at)
+      sum = joinedCrc32(checksum(bytes, summedTo, bodyAt, sum), bodyCrcAt(view, at), bodySize)
+      summedTo = bodyAt + bodySize
+    }
+    return checksum(bytes, summedTo, this.end, sum)
   }
 
   /** The same group at the front of its buffer: what lay before it is synced. */

@@ -35,7 +35,7 @@ export class GroupEncoder {
     const { area, start, end, length } = builder
     const seed = seedOf(file.salt)
     if (file.cipher !== undefined) return this.#seal(builder, group, file.cipher, seed)
-    const bodyCrc = this.#checksum(area.bytes, start + GROUP_HEADER_SIZE, end, 0)
+    const bodyCrc = builder.bodyCrc(this.#checksum)
     const crc = encodeGroupHeader(area, start, { ...group, bodyCrc, length }, seed)
     return { bytesView: area.bytes.subarray(start, end), crc }
   }
