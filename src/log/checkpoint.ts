@@ -3,12 +3,34 @@ import type { LogPartition } from './partition.ts'
 import type { HintStore } from './ports.ts'
 import type { Producers } from './producers.ts'
 
-/** @throws EDGE_IO, EDGE_DISK_FULL when the producers' numbers could not be written: the file is kept. */
-export function writeCheckpoint(producers: Producers, store: HintStore, packed: readonly LogPartition[]): void {
+export interface CheckpointParts {
+  readonly producers: Producers
+  readonly store: HintStore
+  readonly partitions: Iterable<LogPartition>
+}
+
+/** @throws EDGE_IO, EDGE_DISK_FULL when what must outlive the file could not be written: the file is kept. */
+export function writeCheckpoint(
+  { producers, store, partitions }: CheckpointParts,
+  packed: readonly LogPartition[],
+): void {
   producers.checkpoint()
+  keepOwed(store, partitions)
   const hints = packed.map(
     ({ key, durableEnd, segmentEnd, messageCount }) =>
       [key, { nextOffset: durableEnd, segmentEnd, messageCount }] as const,
   )
   store.setHints(new Map(hints))
+}
+
+/** Damage in the file may be all that tells which offsets are not to be given again. */
+function keepOwed(store: HintStore, partitions: Iterable<LogPartition>): void {
+  const owed = new Map<number, bigint>()
+  for (const { key, watermark } of partitions) {
+    const { owedOffset } = watermark
+    if (owedOffset !== undefined) owed.set(key, owedOffset)
+  }
+  const kept = store.owedOffsets()
+  const isKept = kept.size === owed.size && [...owed].every(([key, offset]) => kept.get(key) === offset)
+  if (!isKept) store.keepOwedOffsets(owed)
 }

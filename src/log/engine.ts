@@ -384,7 +384,8 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   }
 
   #checkpoint(packed: readonly LogPartition[]): void {
-    writeCheckpoint(this.producers, this.#options.hints, packed)
+    const { producers, partitions } = this
+    writeCheckpoint({ producers, store: this.#options.hints, partitions: partitions.values() }, packed)
   }
 
   /** Segments went: who waits for room goes on, and retention sees whether more have to go. */

@@ -105,13 +105,20 @@ export interface DescriptorStore extends Pick<Catalog, 'streams'> {
   raiseFloor(key: number, floorOffset: bigint): Promise<void>
 }
 
-/** SQLite rows that spare a scan; all may be missing or old. Only ever used to raise a next offset or to skip work. */
+/**
+ * SQLite rows that spare a scan, or outlive the file that tells the same; all may be missing or old. Only ever used to raise
+ * a next offset or to skip work.
+ */
 export interface HintStore {
   hint(key: number): PartitionHint | undefined
   setHints(hints: ReadonlyMap<number, PartitionHint>): void
   /** Generations of the journal's files when they last changed; empty when nothing is noted. */
   journalFiles(): readonly number[]
   setJournalFiles(generations: readonly number[], isDurable: boolean): void
+  /** Offsets that partitions go on above, by key, as they were last kept. */
+  owedOffsets(): ReadonlyMap<number, bigint>
+  /** Durable when this returns, in place of those before. @throws EDGE_DISK_FULL, EDGE_IO. */
+  keepOwedOffsets(owed: ReadonlyMap<number, bigint>): void
 }
 
 export interface PartitionHint {

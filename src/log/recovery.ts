@@ -135,9 +135,11 @@ export function recoverPartitions(options: RecoveryOptions): Recovered {
   const highestSegmentBoot = all.reduce((most, { segments }) => Math.max(most, segments.at(-1)?.lastBoot ?? 0), 0)
   const boot = options.bootNumber(highestSegmentBoot)
   const isClean = isCleanStop(options.journal)
+  const owed = options.hints.owedOffsets()
   for (const [partition, segments] of segmentsOf) {
     const state = found.get(partition.key) ?? new Found()
-    recoverPartition(options, { partition, state, segments, damage, isClean, boot })
+    const owedOffset = owed.get(partition.key) ?? 0n
+    recoverPartition(options, { partition, state, segments, damage, isClean, boot, owedOffset })
   }
   return {
     isClean,
@@ -220,6 +222,8 @@ interface PartitionParts {
   readonly damage: DamageTally
   readonly isClean: boolean
   readonly boot: number
+  /** What was noted before the file that tells of it was recycled. */
+  readonly owedOffset: bigint
 }
 
 function recoverPartition(options: RecoveryOptions, parts: PartitionParts): void {
@@ -297,7 +301,7 @@ function lowerToProven(options: RecoveryOptions, { partition, state, boot }: Par
 
 /** Goes on above every offset that may have been seen and is not there any more. */
 function jump(options: RecoveryOptions, parts: PartitionParts, last: { end: bigint; boot: number }): void {
-  const { partition, state, segments, damage, isClean, boot } = parts
+  const { partition, state, segments, damage, isClean, boot, owedOffset } = parts
   const { watermark } = partition
   const isBehindDamage = state.lastSequence < damage.lastSequence
   const lostInJournal = offsetsIn(isBehindDamage ? damage.lostBytes : 0, PAGE_SIZE)
@@ -308,7 +312,7 @@ function jump(options: RecoveryOptions, parts: PartitionParts, last: { end: bigi
   if (hinted > later(last.end, state.damagedEnd))
     partition.damaged(last.end, hinted, 'what the journal held is missing')
   // What was seen without a sync follows what was synced, also where that is missing now.
-  const known = later(later(last.end, hinted), state.damagedEnd)
+  const known = later(later(last.end, later(hinted, owedOffset)), state.damagedEnd)
   const next = mayBeLost || lost > 0n ? known + JUMP + lost : known
   if (next === last.end) return
   if (options.rules.isJumpShownUnsynced) watermark.nextOffset = next

@@ -101,6 +101,7 @@ export class FakeHints implements HintStore {
   readonly #hints = new Map<number, PartitionHint>()
   #files: readonly number[] = []
   #durableFiles: readonly number[] = []
+  #owed: ReadonlyMap<number, bigint> = new Map()
 
   hint(key: number): PartitionHint | undefined {
     return this.#hints.get(key)
@@ -117,6 +118,14 @@ export class FakeHints implements HintStore {
   setJournalFiles(generations: readonly number[], isDurable: boolean): void {
     this.#files = generations
     if (isDurable) this.#durableFiles = generations
+  }
+
+  owedOffsets(): ReadonlyMap<number, bigint> {
+    return this.#owed
+  }
+
+  keepOwedOffsets(owed: ReadonlyMap<number, bigint>): void {
+    this.#owed = owed
   }
 
   opened(): this {

@@ -44,6 +44,11 @@ export class Watermark {
     return this.#owedEnd > this.durableEnd
   }
 
+  /** What the duty is to go on above; undefined where none is open. */
+  get owedOffset(): bigint | undefined {
+    return this.isOwing ? this.#owedEnd - 1n : undefined
+  }
+
   /** Goes on at `offset`, with nothing shown before a batch at or above it is synced. */
   jumpTo(offset: bigint): void {
     assert(offset >= this.nextOffset, `a jump goes up: ${offset} from ${this.nextOffset}`)

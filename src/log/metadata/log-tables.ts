@@ -1,9 +1,9 @@
 /** Tables that only the log itself reads: hints, the producer checkpoint, copies of the descriptors, drop totals. */
 import type { HintStore, PartitionHint, ProducerSequence, ProducerStore, ReportFinding } from '../ports.ts'
 import { type Connection, toInteger } from './connection.ts'
-import { JOURNAL_FILES_SETTING } from './schema.ts'
+import { JOURNAL_FILES_SETTING, OWED_OFFSETS_SETTING } from './schema.ts'
 
-/** Hints spare a scan and may be lost: a failed write is told once and not thrown. */
+/** Hints spare a scan and may be lost: a failed write is told once and not thrown. Owed offsets alone must be kept. */
 export class SqliteHints implements HintStore {
   readonly #connection: Connection
   readonly #report: ReportFinding
@@ -12,6 +12,7 @@ export class SqliteHints implements HintStore {
   readonly #delete
   readonly #getSetting
   readonly #putSetting
+  #owed: ReadonlyMap<number, bigint> | undefined
   #isFailing = false
 
   constructor(connection: Connection, report: ReportFinding) {
@@ -50,6 +51,17 @@ export class SqliteHints implements HintStore {
     this.#write(() => void this.#putSetting.run(JOURNAL_FILES_SETTING, generations.join(',')), isDurable)
   }
 
+  owedOffsets(): ReadonlyMap<number, bigint> {
+    this.#owed ??= parseOwedOffsets(this.#getSetting.get(OWED_OFFSETS_SETTING)?.value)
+    return this.#owed
+  }
+
+  keepOwedOffsets(owed: ReadonlyMap<number, bigint>): void {
+    const text = [...owed].map(([key, offset]) => `${key}:${offset}`).join(',')
+    this.#connection.durably(() => void this.#putSetting.run(OWED_OFFSETS_SETTING, text))
+    this.#owed = owed
+  }
+
   #write(work: () => void, isDurable = false): void {
     try {
       if (isDurable) this.#connection.durably(work)
@@ -74,6 +86,12 @@ export class SqliteHints implements HintStore {
 export function parseJournalFiles(value: string | undefined): readonly number[] {
   const generations = (value ?? '').split(',').map(Number)
   return generations.every((generation) => Number.isSafeInteger(generation) && generation > 0) ? generations : []
+}
+
+/** @returns what of it can be read. */
+export function parseOwedOffsets(value: string | undefined): ReadonlyMap<number, bigint> {
+  const pairs = (value ?? '').matchAll(/(?:^|,)(\d{1,10}):(\d{1,19})(?=,|$)/g)
+  return new Map([...pairs].map(([, key, offset]) => [Number(key), BigInt(offset ?? 0)]))
 }
 
 export class SqliteProducers implements ProducerStore {

@@ -113,6 +113,9 @@ export const GENERATION_SETTING = 'offset_generation'
 /** Setting that names the generations of the journal's files, with commas between. */
 export const JOURNAL_FILES_SETTING = 'journal_files'
 
+/** Setting that names offsets which partitions go on above: `key:offset`, with commas between. */
+export const OWED_OFFSETS_SETTING = 'owed_offsets'
+
 /** In the order in which rows are saved from a damaged file: what nobody can give back comes first. */
 export const TABLES = [
   'users',

@@ -329,6 +329,13 @@ test('a disk that refuses at the end is told, and the store is closed all the sa
 test('hints, producers and drop totals come back as they were saved', () => {
   let store = open()
   store.hints.setHints(new Map([[4, { nextOffset: 2n ** 53n + 1n, segmentEnd: 8n, messageCount: 9 }]]))
+  store.hints.keepOwedOffsets(new Map([[9, 1n]]))
+  store.hints.keepOwedOffsets(
+    new Map([
+      [4, 2n ** 53n + 1n],
+      [5, 0n],
+    ]),
+  )
   store.producers.addDevice(1, 'pump-1')
   const sequence = { device: 1, epoch: 2 ** 40, lane: 0, have: 17, seenAtUs: 5n }
   store.producers.saveSequences([sequence, { ...sequence, lane: 1 }], [])
@@ -339,6 +346,13 @@ test('hints, producers and drop totals come back as they were saved', () => {
   store = reopen(store)
   assert.deepEqual(store.hints.hint(4), { nextOffset: 2n ** 53n + 1n, segmentEnd: 8n, messageCount: 9 })
   assert.equal(store.hints.hint(5), undefined)
+  assert.deepEqual(
+    [...store.hints.owedOffsets()],
+    [
+      [4, 2n ** 53n + 1n],
+      [5, 0n],
+    ],
+  )
   assert.deepEqual(store.producers.loadDevices(), [{ device: 1, name: 'pump-1' }])
   assert.deepEqual(store.producers.loadSequences(), [sequence])
   assert.deepEqual(store.drops.load(), [total])
