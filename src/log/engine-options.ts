@@ -40,5 +40,7 @@ export interface EngineOptions {
   readonly setAside?: (origin: string, bytesView: Uint8Array) => void
   /** Where hot batches are read to; at least the largest batch. */
   readonly readBuffer?: Uint8Array
+  /** Bytes of a journal file that a repack looks at together; a usual size when left out. */
+  readonly repackWindowSize?: number
   readonly rules?: EngineRules
 }

@@ -198,6 +198,7 @@ export function createRepacker(
     keys,
     limitsOf,
     randomU32: randomU32Of(options),
+    windowSize: options.repackWindowSize,
     rules,
   })
 }

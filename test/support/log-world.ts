@@ -442,6 +442,8 @@ export class LogWorld {
         producerStore: this.#producers.store,
         randomU64: () => (BigInt(this.random.below(2 ** 32)) << 32n) | BigInt(this.random.below(2 ** 32)),
         codec: plainCodec,
+        // Several a file.
+        repackWindowSize: JOURNAL_FILE_SIZE / 8,
         ...(this.#options.rules === undefined ? {} : { rules: this.#options.rules }),
         ...(this.#options.keys === undefined ? {} : { keys: this.#options.keys() }),
       }),

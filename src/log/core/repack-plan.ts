@@ -10,7 +10,6 @@ import { BLOCK_FLAG, BLOCK_RAW_SIZE, type BlockHeader } from './segment-format.t
 /** A batch of the journal on its way into a segment. */
 export interface RepackBatch {
   readonly header: BatchHeader
-  readonly position: number
   readonly size: number
   readonly boot: number
 }
@@ -28,10 +27,6 @@ export class BlockPlan {
   #rawSize = 0
   #batchCount = 0
   #recordCount = 0
-
-  get isEmpty(): boolean {
-    return this.#last === undefined
-  }
 
   /** Bytes of its batches. */
   get rawSize(): number {

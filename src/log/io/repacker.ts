@@ -1,16 +1,17 @@
 /**
- * Repack: gathers a full journal file by partition into segments, so that the file can be recycled. Runs beside appends and
- * polls; each step leaves a state from which an open recovers (docs/formats/journal.md, "Crash points").
+ * Repack: gathers a full journal file by partition into segments, so that the file can be recycled. It goes through the file
+ * once, and on the way a block is put together for each partition. Runs beside appends and polls; each step leaves a state
+ * from which an open recovers (docs/formats/journal.md, "Crash points").
  *
  * 1. gather and write blocks, 2. sync segments and folders, 3. ends move in memory, 4. checkpoint of the producers, hints,
  * 5. the file is free, 6. it is prepared anew. A failure before 3 takes everything back: the journal still has it all.
  */
+import { assert } from '../../assert.ts'
 import type { Clock } from '../../clock.ts'
 import { type EdgeError, toEdgeError } from '../../errors.ts'
 import { BATCH_KIND, stripBatchHeader } from '../core/batch-header.ts'
 import { areaOf, type ByteArea, createArea } from '../core/byte-area.ts'
 import type { Checksum } from '../core/checksum.ts'
-import { decodeGroupHeader } from '../core/journal-format.ts'
 import { type BlockFields, BlockPlan, type RepackBatch, type RollLimits } from '../core/repack-plan.ts'
 import { BLOCK_CODEC, BLOCK_RAW_SIZE } from '../core/segment-format.ts'
 import type { LogPartition } from '../partition.ts'
@@ -19,14 +20,11 @@ import type { BlockCodec } from './block-codec.ts'
 import type { FileSystem } from './file-system.ts'
 import type { JournalFile } from './journal-file.ts'
 import { checkBatch } from './journal-reader.ts'
+import { JournalWindow, windowSizeFor } from './journal-window.ts'
 import { RepackBuffer } from './repack-buffer.ts'
-import { openGroupInPlace } from './sealed-groups.ts'
 import type { SegmentFiles } from './segment-files.ts'
 import { SegmentWriter } from './segment-writer.ts'
 import type { StoreKeys } from './store-keys.ts'
-
-/** Sealed bytes that are opened before others have their turn. */
-const OPENED_PER_TURN = 256 * 1024
 
 export interface RepackRules {
   readonly isRecycledBeforeSync?: boolean
@@ -48,6 +46,8 @@ export interface RepackerOptions {
   readonly nextRunNumber: () => number
   readonly randomU32: () => number
   readonly written: (sizeBytes: number, syncCount: number) => void
+  /** Bytes of a file that are looked at together. */
+  readonly windowSize?: number | undefined
   readonly rules?: RepackRules
 }
 
@@ -56,16 +56,30 @@ interface Job {
   /** Entries of the file at the front of the partition's index. */
   readonly entryCount: number
   readonly writer: SegmentWriter
+  readonly plan: BlockPlan
+  /** Bytes that its largest block will take. */
+  readonly blockSize: number
+  readonly largestBatch: number
+  /** Where its block is put together. */
+  block: ByteArea
+  nextEntry: number
   /** End of what was gathered, and of what lies in blocks. */
   endOffset: bigint
   packedEnd: bigint
 }
 
+/** A file on its way into segments. */
+interface Run {
+  readonly jobs: readonly Job[]
+  readonly file: JournalFile
+  readonly window: JournalWindow
+  readonly places: Float64Array
+  /** Of the places, the first that is not done. */
+  next: number
+}
+
 export class Repacker {
   readonly #options: RepackerOptions
-  /** Where blocks are put together, one after another. */
-  readonly #block = createArea(BLOCK_RAW_SIZE)
-
   readonly #buffer: RepackBuffer
 
   constructor(options: RepackerOptions) {
@@ -84,17 +98,13 @@ export class Repacker {
    * @throws EDGE_DISK_FULL, EDGE_IO: nothing has changed.
    */
   async pack(file: JournalFile): Promise<readonly LogPartition[]> {
-    const area = this.#buffer.take(file.position)
     const jobs: Job[] = []
     try {
-      await file.handle.readLater(area.bytes, 0)
-      await this.#openGroups(file, area)
       for (const partition of [...this.#options.partitions()]) {
         const job = this.#jobFor(partition, file)
-        if (job === undefined) continue
-        jobs.push(job)
-        await this.#packPartition(job, file, area)
+        if (job !== undefined) jobs.push(job)
       }
+      await this.#packAll({ jobs, file, window: this.#windowFor(jobs, file), places: placesOf(jobs), next: 0 })
       if (!this.#options.rules?.isRecycledBeforeSync) await this.#sync(jobs)
     } catch (error) {
       const failure: EdgeError = toEdgeError(error)
@@ -114,26 +124,96 @@ export class Repacker {
     return jobs.map(({ partition }) => partition).filter((partition) => !partition.isRemoved)
   }
 
-  /** A sealed file as it would be if it were plain. What cannot be opened is found damaged batch by batch. */
-  async #openGroups(file: JournalFile, area: ByteArea): Promise<void> {
-    const { cipher } = file
-    if (cipher === undefined) return
-    let openedBytes = 0
-    for (const { position } of file.groups()) {
-      const header = decodeGroupHeader(area, position, file, position, area.bytes.length)
-      if (header === undefined) continue
-      openGroupInPlace(cipher, area, position, header)
-      openedBytes += header.length
-      if (openedBytes < OPENED_PER_TURN) continue
-      openedBytes = 0
-      await new Promise<void>((resolve) => this.#options.scheduler.nextTurn(resolve))
+  /** One buffer for the window and for the blocks of all partitions, which fill side by side. */
+  #windowFor(jobs: readonly Job[], file: JournalFile): JournalWindow {
+    const largestBatch = jobs.reduce((largest, job) => Math.max(largest, job.largestBatch), 0)
+    const windowSize = windowSizeFor(file, largestBatch, this.#options.windowSize)
+    const { bytes } = this.#buffer.take(jobs.reduce((sum, job) => sum + job.blockSize, windowSize))
+    let at = windowSize
+    for (const job of jobs) {
+      job.block = areaOf(bytes.subarray(at, at + job.blockSize))
+      at += job.blockSize
+    }
+    return new JournalWindow(file, areaOf(bytes.subarray(0, windowSize)))
+  }
+
+  async #packAll(run: Run): Promise<void> {
+    while (run.next < run.places.length) {
+      const held = this.#addAll(run)
+      if (run.next < run.places.length) await this.#addOne(run, held)
+    }
+    for (const job of run.jobs) await this.#finish(job)
+  }
+
+  /**
+   * Adds batch after batch to the blocks, until something must be waited for.
+   *
+   * @returns the batch that it ended at, if that was checked: it begins another block, or is none.
+   */
+  #addAll(run: Run): RepackBatch | undefined {
+    const { file, window, places } = run
+    for (; run.next < places.length; run.next++) {
+      const job = jobAt(run)
+      const { index, isRemoved } = job.partition
+      if (!isRemoved) {
+        const at = window.find(index.position(job.nextEntry), index.size(job.nextEntry))
+        if (at === undefined) return undefined
+        const batch = this.#check(job, file, window.area, at)
+        if (batch !== undefined) {
+          if (isExternal(batch) || isBlockAlone(batch.size) || !job.plan.takes(batch)) return batch
+          addTo(job.block, job.plan, batch, window.area.bytes.subarray(at, at + batch.size))
+        }
+      }
+      job.nextEntry++
+    }
+    return undefined
+  }
+
+  /** @param held the batch as it was checked; undefined: the window is to be moved to it first. */
+  async #addOne(run: Run, held: RepackBatch | undefined): Promise<void> {
+    const { file, window } = run
+    const job = jobAt(run)
+    const { index } = job.partition
+    const [position, size] = [index.position(job.nextEntry), index.size(job.nextEntry)]
+    if (held === undefined) await window.moveTo(position)
+    const at = window.find(position, size)
+    const batch = held ?? this.#check(job, file, window.area, at)
+    run.next++
+    job.nextEntry++
+    if (batch === undefined || at === undefined) return
+    if (isExternal(batch) || !job.plan.takes(batch)) await this.#store(job, job.block)
+    if (job.partition.isRemoved) return
+    if (isExternal(batch)) {
+      this.#adopt(job, batch.header.baseOffset)
+      return
+    }
+    const batchView = window.area.bytes.subarray(at, at + size)
+    // One that is a block by itself is stored from where it lies.
+    const isAlone = isBlockAlone(size)
+    const block = isAlone ? areaOf(batchView) : job.block
+    addTo(block, job.plan, batch, batchView)
+    if (isAlone) await this.#store(job, block)
+  }
+
+  async #finish(job: Job): Promise<void> {
+    const { partition, writer } = job
+    await this.#store(job, job.block)
+    // The last batch was damaged: an empty block keeps its offsets from being given again.
+    if (job.packedEnd < job.endOffset && !partition.isRemoved) {
+      writer.append(emptyBlock(job.endOffset, partition), NO_BODY)
     }
   }
 
   #jobFor(partition: LogPartition, file: JournalFile): Job | undefined {
     const { index } = partition
     let entryCount = 0
-    while (entryCount < index.count && index.fileNumber(entryCount) === file.number) entryCount++
+    let blockSize = 0
+    let largestBatch = 0
+    for (; entryCount < index.count && index.fileNumber(entryCount) === file.number; entryCount++) {
+      const size = index.size(entryCount)
+      largestBatch = Math.max(largestBatch, size)
+      if (!isBlockAlone(size)) blockSize = Math.min(blockSize + size, BLOCK_RAW_SIZE)
+    }
     if (entryCount === 0 || partition.isRemoved) return undefined
     const { fileSystem, segments, storeIdBytes, keys, checksum, nextRunNumber, randomU32, clock, rules } = this.#options
     const writer = new SegmentWriter(
@@ -154,41 +234,14 @@ export class Repacker {
       partition.segments.at(-1),
     )
     const { segmentEnd } = partition
-    return { partition, entryCount, writer, endOffset: segmentEnd, packedEnd: segmentEnd }
-  }
-
-  async #packPartition(job: Job, file: JournalFile, area: ByteArea): Promise<void> {
-    const { partition, writer } = job
+    const ends = { endOffset: segmentEnd, packedEnd: segmentEnd }
     const plan = new BlockPlan()
-    let to = this.#block
-    for (const batch of this.#gather(job, file, area)) {
-      const isExternal = batch.header.kind === BATCH_KIND.external
-      if (isExternal || !plan.takes(batch)) await this.#store(job, plan, to)
-      if (partition.isRemoved) return
-      if (isExternal) {
-        this.#adopt(job, batch.header.baseOffset)
-        continue
-      }
-      const batchView = area.bytes.subarray(batch.position, batch.position + batch.size)
-      // One that is a block by itself stays where it is.
-      const isAlone = batch.size > BLOCK_RAW_SIZE
-      if (isAlone) to = areaOf(batchView)
-      else if (plan.isEmpty) to = this.#block
-      if (!isAlone) to.bytes.set(batchView, plan.rawSize)
-      // In a block batches have no checksums.
-      stripBatchHeader(to, plan.rawSize)
-      plan.add(batch)
-    }
-    await this.#store(job, plan, to)
-    // The last batch was damaged: an empty block keeps its offsets from being given again.
-    if (job.packedEnd < job.endOffset && !partition.isRemoved) {
-      writer.append(emptyBlock(job.endOffset, partition), NO_BODY)
-    }
+    return { partition, entryCount, writer, plan, blockSize, largestBatch, block: NO_AREA, nextEntry: 0, ...ends }
   }
 
-  /** Writes the block that `plan` describes and `from` holds, if there is one. */
-  async #store(job: Job, plan: BlockPlan, from: ByteArea): Promise<void> {
-    const fields = plan.take()
+  /** Writes the block that is planned and that `from` holds, if there is one. */
+  async #store(job: Job, from: ByteArea): Promise<void> {
+    const fields = job.plan.take()
     if (fields === undefined) return
     const body = await this.#options.codec.encode(from.bytes.subarray(0, fields.rawSize))
     // The catalog may have moved the folder to the trash meanwhile.
@@ -204,25 +257,27 @@ export class Repacker {
     job.packedEnd = segment.endOffset
   }
 
-  /** Batches of the file that are still needed, checked; a damaged one becomes a hole. */
-  *#gather(job: Job, file: JournalFile, area: ByteArea): Generator<RepackBatch> {
-    const { partition, entryCount } = job
+  /**
+   * @param at where in the area the job's next batch lies; undefined where it cannot be.
+   * @returns the batch, if it is still needed; a damaged one becomes a hole.
+   */
+  #check(job: Job, file: JournalFile, area: ByteArea, at: number | undefined): RepackBatch | undefined {
+    const { partition, nextEntry: entry } = job
     const { index } = partition
-    for (let entry = 0; entry < entryCount; entry++) {
-      const baseOffset = index.baseOffset(entry)
-      const position = index.position(entry)
-      const size = index.size(entry)
-      const header = checkBatch(area, position, size, file.seedAt(position), this.#options.checksum)
-      if (header === null || header.baseOffset !== baseOffset || header.key !== partition.key) {
-        const end = entry + 1 < index.count ? index.baseOffset(entry + 1) : partition.watermark.writtenEnd
-        partition.damaged(baseOffset, end, 'a batch in the journal does not fit its checksum')
-        job.endOffset = end
-        continue
-      }
-      if (header.kind === BATCH_KIND.sequence || baseOffset < partition.logStartOffset) continue
-      job.endOffset = header.baseOffset + BigInt(header.count)
-      yield { header, position, size, boot: file.bootAt(position) }
+    const baseOffset = index.baseOffset(entry)
+    const position = index.position(entry)
+    const size = index.size(entry)
+    const seed = file.seedAt(position)
+    const header = at === undefined ? null : checkBatch(area, at, size, seed, this.#options.checksum)
+    if (header === null || header.baseOffset !== baseOffset || header.key !== partition.key) {
+      const end = entry + 1 < index.count ? index.baseOffset(entry + 1) : partition.watermark.writtenEnd
+      partition.damaged(baseOffset, end, 'a batch in the journal does not fit its checksum')
+      job.endOffset = end
+      return undefined
     }
+    if (header.kind === BATCH_KIND.sequence || baseOffset < partition.logStartOffset) return undefined
+    job.endOffset = header.baseOffset + BigInt(header.count)
+    return { header, size, boot: file.bootAt(position) }
   }
 
   async #sync(jobs: readonly Job[]): Promise<void> {
@@ -248,6 +303,38 @@ export class Repacker {
   }
 }
 
+/**
+ * Where the batches of all jobs lie, in the order of the file. Position and job make one number: they are sorted without an
+ * object a batch.
+ */
+function placesOf(jobs: readonly Job[]): Float64Array {
+  const places = new Float64Array(jobs.reduce((sum, { entryCount }) => sum + entryCount, 0))
+  let at = 0
+  for (const [number, { partition, entryCount }] of jobs.entries()) {
+    for (let entry = 0; entry < entryCount; entry++)
+      places[at++] = partition.index.position(entry) * jobs.length + number
+  }
+  return jobs.length > 1 ? places.sort() : places
+}
+
+function jobAt({ jobs, places, next }: Run): Job {
+  const job = jobs[(places[next] ?? 0) % jobs.length]
+  assert(job !== undefined, 'a place names its job')
+  return job
+}
+
+/** Copies the batch behind those that are planned, unless it lies there. In a block batches have no checksums. */
+function addTo(block: ByteArea, plan: BlockPlan, batch: RepackBatch, batchView: Uint8Array): void {
+  if (block.bytes.byteOffset !== batchView.byteOffset) block.bytes.set(batchView, plan.rawSize)
+  stripBatchHeader(block, plan.rawSize)
+  plan.add(batch)
+}
+
+const isExternal = ({ header }: RepackBatch): boolean => header.kind === BATCH_KIND.external
+
+const isBlockAlone = (batchSize: number): boolean => batchSize > BLOCK_RAW_SIZE
+
+const NO_AREA = createArea(0)
 const NO_BODY = { codec: BLOCK_CODEC.plain, bytes: new Uint8Array(0) }
 
 const emptyBlock = (offset: bigint, partition: LogPartition): BlockFields => ({
