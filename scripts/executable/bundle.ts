@@ -44,6 +44,20 @@ const replaceLoaders: Plugin = {
   },
 }
 
+/** How much is shown of what stands around a character. */
+const SHOWN = 40
+
+/**
+ * Node keeps a program above 1 MiB at two bytes a character as soon as one is not ASCII: a megabyte of memory. The bundler
+ * escapes strings; regular expressions it leaves as they are.
+ */
+function refuseNonAscii(text: string): void {
+  const at = text.search(/[\u0080-\uffff]/)
+  if (at < 0) return
+  const around = text.slice(Math.max(0, at - SHOWN), at + SHOWN)
+  throw new Error(`the program must be ASCII alone: write the character as an escape in …${around}…`)
+}
+
 export async function bundle(entryPath: string, architecture: Architecture): Promise<Bundle> {
   const result = await build({
     stdin: {
@@ -72,6 +86,7 @@ export async function bundle(entryPath: string, architecture: Architecture): Pro
   })
   const main = result.outputFiles[0]
   if (main === undefined) throw new Error('esbuild gave no output')
+  refuseNonAscii(main.text)
   return {
     mainBytes: main.contents,
     assets: new Map([...addonAssets(architecture), ...pageAssets()]),

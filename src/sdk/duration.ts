@@ -16,7 +16,7 @@ const UNIT_US: Readonly<Record<string, number>> = {
 /** @returns µs, or undefined when the text is no duration; a bare zero is one. */
 export function parseDuration(text: string): number | undefined {
   if (text.trim() === '0') return 0
-  const parts = [...text.matchAll(/\s*(\d+)\s*([a-zµ]+)\s*/gy)]
+  const parts = [...text.matchAll(/\s*(\d+)\s*([a-z\u00b5]+)\s*/gy)]
   const readLength = parts.reduce((sum, part) => sum + part[0].length, 0)
   if (parts.length === 0 || readLength !== text.length) return undefined
   let totalUs = 0
