@@ -5,6 +5,7 @@
  */
 import { performance } from 'node:perf_hooks'
 import { collectEverything } from '../garbage.ts'
+import { unmapProgramPages } from './program-pages.ts'
 
 /** How often it is looked whether there was work. */
 const CHECK_INTERVAL_MS = 5000
@@ -43,7 +44,11 @@ export class IdleCollection {
 
 /** @returns what ends it; it keeps no process alive. */
 export function collectWhenIdle(): () => void {
-  const collection = new IdleCollection({ collect: collectEverything, nowMs: () => performance.now() })
+  const collect = (): void => {
+    unmapProgramPages()
+    collectEverything()
+  }
+  const collection = new IdleCollection({ collect, nowMs: () => performance.now() })
   let before = performance.eventLoopUtilization()
   const timer = setInterval(() => {
     const { utilization } = performance.eventLoopUtilization(before)
