@@ -239,7 +239,8 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
   }
 
   damaged(from: bigint, end: bigint, cause: string | EdgeError): void {
-    this.#services.damaged(this, from, end, cause)
+    // Of a deleted topic files are missing because they are gone.
+    if (!this.isRemoved) this.#services.damaged(this, from, end, cause)
   }
 
   /** What recovery found: everything below `end` is there, or a hole. */

@@ -312,8 +312,9 @@ function jump(options: RecoveryOptions, parts: PartitionParts, last: { end: bigi
   if (hinted > later(last.end, state.damagedEnd))
     partition.damaged(last.end, hinted, 'what the journal held is missing')
   // What was seen without a sync follows what was synced, also where that is missing now.
-  const known = later(later(last.end, later(hinted, owedOffset)), state.damagedEnd)
-  const next = mayBeLost || lost > 0n ? known + JUMP + lost : known
+  const known = later(later(last.end, hinted), state.damagedEnd)
+  // What an earlier open went on above counts as it is: added to, it would climb with every start.
+  const next = later(mayBeLost || lost > 0n ? known + JUMP + lost : known, owedOffset)
   if (next === last.end) return
   if (options.rules.isJumpShownUnsynced) watermark.nextOffset = next
   else watermark.jumpTo(next)

@@ -16,11 +16,11 @@ import {
   SEGMENT_VERSION,
 } from '../core/segment-format.ts'
 import type { BlockCodec } from '../io/block-codec.ts'
+import { batchesOf } from '../io/block-place.ts'
 import type { FileSystem, LogFile } from '../io/file-system.ts'
 import type { JournalFile } from '../io/journal-file.ts'
 import { parseBatch, type ReadBatch } from '../io/journal-reader.ts'
 import { newerStore } from '../io/journal-recovery.ts'
-import { batchesOf } from '../io/partition-reader.ts'
 import { openBlockBody } from '../io/sealed-blocks.ts'
 import { SealedGroupReader } from '../io/sealed-group-reader.ts'
 import { blocksOf, readArea } from '../io/segment-scan.ts'

@@ -38,8 +38,9 @@ export type UseBlock = (rawView: Uint8Array, isLasting: boolean) => void
 /** Runs that are decoded at the same time before anybody asked for them: as many as the pool has threads. */
 const MAX_READS_AHEAD = 2
 /** Bytes that one read of several blocks takes at most. */
-const MAX_RUN_SIZE = 256 * 1024
-/** Of the decoded blocks, what one run may take the place of. */
+export const MAX_RUN_SIZE = 256 * 1024
+/** Blocks that one read takes at most, since they are decoded in one turn: some 80 µs each. Of those that are kept, a quarter. */
+const MAX_RUN_BLOCKS = 8
 const RUN_SHARE = 1 / 4
 
 /** A block on its way into memory: who wants the same one waits for it. */
@@ -60,7 +61,7 @@ export class BlockLoader {
 
   constructor(options: BlockLoaderOptions) {
     this.#options = options
-    this.maxRun = Math.max(1, Math.floor(options.decodedBlocks * RUN_SHARE))
+    this.maxRun = Math.min(MAX_RUN_BLOCKS, Math.max(1, Math.floor(options.decodedBlocks * RUN_SHARE)))
     // In the kernels' memory: they read records where these lie.
     this.#decoded = new BlockCache(sharedKernel().reserve(options.decodedBlocks * BLOCK_RAW_SIZE), this.maxRun)
   }

@@ -5,52 +5,34 @@
  */
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import type { ReadResult } from '../api.ts'
-import {
-  BATCH_FLAG,
-  BATCH_HEADER_SIZE,
-  BATCH_KIND,
-  type BatchHeader,
-  batchEndAt,
-  batchSizeAt,
-  decodeBatchHeader,
-} from '../core/batch-header.ts'
-import { areaOf } from '../core/byte-area.ts'
+import { BATCH_KIND } from '../core/batch-header.ts'
 import type { JournalIndex } from '../core/journal-index.ts'
 import { earlier, later } from '../core/offset.ts'
-import type { IndexEntry } from '../core/segment-format.ts'
-import type { BlockRange } from './block-loader.ts'
+import { BLOCK_RAW_SIZE, type IndexEntry } from '../core/segment-format.ts'
+import {
+  type BlockPlace,
+  batchesOf,
+  type DamageListener,
+  MISSING_BLOCKS,
+  runFrom,
+  takeBlock,
+  takePlace,
+} from './block-place.ts'
 import { isShortage } from './file-system.ts'
-import { type JournalReader, type ReadBatch, recordsStart } from './journal-reader.ts'
+import type { JournalReader } from './journal-reader.ts'
 import type { Segment } from './segment.ts'
 import type { SegmentFiles } from './segment-files.ts'
 import { type ReadBounds, Taken } from './taken.ts'
 
 /** What the reader must know of a partition. */
-export interface ReadablePartition {
+export interface ReadablePartition extends DamageListener {
   readonly idSeed: bigint
   readonly index: JournalIndex
   readonly segments: readonly Segment[]
   readonly externals: ReadonlyMap<bigint, Segment>
   /** Below it segments hold the messages, from it on the journal. */
   readonly segmentEnd: bigint
-  /** A range that could not be read. */
-  damaged(from: bigint, end: bigint, cause: string | EdgeError): void
 }
-
-/** Where a block lies and which offsets it holds. */
-interface BlockPlace {
-  readonly segment: Segment
-  readonly entry: IndexEntry
-  /** All blocks of the segment, and which of them this is. */
-  readonly entries: readonly IndexEntry[]
-  readonly number: number
-  /** Exclusive. */
-  readonly end: bigint
-  /** The oldest block there is. */
-  readonly isFirst: boolean
-}
-
-const MISSING_BLOCKS = 'blocks of its segments are missing or damaged'
 
 export class PartitionReader {
   readonly #journal: JournalReader
@@ -215,14 +197,11 @@ export class PartitionReader {
   async #takeLater(partition: ReadablePartition, place: BlockPlace, from: bigint, taken: Taken): Promise<void> {
     try {
       const wanted = Number(taken.next - place.entry.baseOffset) + taken.left
-      await this.#segments.blocks.load(
-        place.segment,
-        runFrom(place, wanted, this.#segments.blocks.maxRun),
-        (raw, isLasting) => {
-          takePlace(partition, place, from, { raw, isLasting }, taken)
-          taken.keep()
-        },
-      )
+      const run = runFrom(place, wanted, this.#blocksFor(taken.bounds.maxBytes - taken.bytes))
+      await this.#segments.blocks.load(place.segment, run, (raw, isLasting) => {
+        takePlace(partition, place, from, { raw, isLasting }, taken)
+        taken.keep()
+      })
     } catch (error) {
       if (isShortage(error)) throw error
       // Retention may have dropped the segment meanwhile: not damage, the reader goes on behind it.
@@ -238,8 +217,13 @@ export class PartitionReader {
     if (place === undefined || place.entry.baseOffset <= bounds.from) return
     const wanted = Number(next - place.entry.baseOffset) + bounds.maxCount
     // In small steps the block is read for a while: the one behind it is wanted then.
-    const run = runFrom(place, Math.max(wanted, place.entry.recordCount + 1), this.#segments.blocks.maxRun + 1)
+    const run = runFrom(place, Math.max(wanted, place.entry.recordCount + 1), 1 + this.#blocksFor(bounds.maxBytes))
     this.#segments.blocks.readAhead(place.segment, run)
+  }
+
+  /** How many blocks are worth one read where so many bytes are wanted. */
+  #blocksFor(sizeBytes: number): number {
+    return Math.min(Math.max(1, Math.ceil(sizeBytes / BLOCK_RAW_SIZE)), this.#segments.blocks.maxRun)
   }
 
   /** The block that holds `offset`, or the next one above it. */
@@ -324,27 +308,6 @@ function countUpTo(list: readonly { readonly baseOffset: bigint }[], offset: big
   return low
 }
 
-/** The block and those behind it, until they hold so many records or are so many. */
-function runFrom(
-  { segment, entry, entries, number }: BlockPlace,
-  recordCount: number,
-  maxCount: number,
-): [BlockRange, ...BlockRange[]] {
-  const rangeOf = ({ position }: IndexEntry, next: IndexEntry | undefined): BlockRange => ({
-    position,
-    end: next !== undefined && next.position > position ? next.position : undefined,
-  })
-  const run: [BlockRange, ...BlockRange[]] = [rangeOf(entry, entries[number + 1])]
-  let count = entry.recordCount
-  for (let at = number + 1; count < recordCount && run.length < maxCount; at++) {
-    const each = entries[at]
-    if (each === undefined || each.baseOffset >= segment.endOffset) break
-    run.push(rangeOf(each, entries[at + 1]))
-    count += each.recordCount
-  }
-  return run
-}
-
 /** Last entry that can still be wanted: the offsets between entries say how many records lie there at most. */
 function lastWanted(index: JournalIndex, first: number, taken: Taken): number {
   const { bounds } = taken
@@ -357,49 +320,4 @@ function lastWanted(index: JournalIndex, first: number, taken: Taken): number {
     last++
   }
   return last
-}
-
-/** Whether offsets before the block were lost: not those that retention dropped, nor those a jump never gave. */
-function isMissingBefore({ entry, isFirst }: BlockPlace, from: bigint, raw: Uint8Array | undefined): boolean {
-  if (entry.baseOffset <= from || isFirst) return false
-  const header = raw === undefined ? undefined : decodeBatchHeader(areaOf(raw), 0, raw.length)
-  return header === undefined || (header.flags & BATCH_FLAG.hasGapBefore) === 0
-}
-
-/** Takes what is wanted of a block; one that could not be read is passed over. @returns false when no more is wanted. */
-function takePlace(
-  partition: ReadablePartition,
-  place: BlockPlace,
-  from: bigint,
-  block: { readonly raw: Uint8Array; readonly isLasting: boolean } | undefined,
-  taken: Taken,
-): boolean {
-  if (isMissingBefore(place, from, block?.raw)) partition.damaged(from, place.entry.baseOffset, MISSING_BLOCKS)
-  if (block !== undefined && !takeBlock(block.raw, taken, block.isLasting)) return false
-  return taken.isFull || taken.next >= place.end || taken.skipTo(place.end)
-}
-
-/** @returns false when no more is wanted. */
-function takeBlock(raw: Uint8Array, taken: Taken, isLasting: boolean): boolean {
-  for (const batch of batchesOf(raw, taken.next)) if (!taken.add(batch, isLasting)) return false
-  return true
-}
-
-/** Batches of a decoded block, which its CRC has vouched for; those that end at or below `from` are left out. */
-export function* batchesOf(raw: Uint8Array, from = 0n): Generator<ReadBatch> {
-  const area = areaOf(raw)
-  const wanted = Number(from)
-  let at = 0
-  while (at < raw.length) {
-    const size = batchSizeAt(area, at)
-    if (size === undefined) return
-    if (batchEndAt(area, at) > wanted) {
-      const header: BatchHeader | undefined = decodeBatchHeader(area, at, raw.length)
-      if (header === undefined) return
-      const bodyAt = at + BATCH_HEADER_SIZE
-      const recordsView = raw.subarray(recordsStart(area, header, bodyAt), bodyAt + header.bodySize)
-      yield { header, recordsView }
-    }
-    at += size
-  }
 }

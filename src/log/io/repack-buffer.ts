@@ -27,6 +27,7 @@ export class RepackBuffer {
   }
 
   done(): void {
+    this.#cancelRelease?.()
     this.#cancelRelease = this.#scheduler.after(KEPT_MS, () => this.release())
   }
 

@@ -6,7 +6,6 @@
  * 1. gather and write blocks, 2. sync segments and folders, 3. ends move in memory, 4. checkpoint of the producers, hints,
  * 5. the file is free, 6. it is prepared anew. A failure before 3 takes everything back: the journal still has it all.
  */
-import { assert } from '../../assert.ts'
 import type { Clock } from '../../clock.ts'
 import { type EdgeError, toEdgeError } from '../../errors.ts'
 import { BATCH_KIND, stripBatchHeader } from '../core/batch-header.ts'
@@ -68,15 +67,13 @@ interface Job {
   packedEnd: bigint
 }
 
-/** A file on its way into segments. */
-interface Run {
-  readonly jobs: readonly Job[]
-  readonly file: JournalFile
-  readonly window: JournalWindow
-  readonly places: Float64Array
-  /** Of the places, the first that is not done. */
-  next: number
+/** A batch that lies in the window. */
+interface WindowBatch extends RepackBatch {
+  readonly at: number
 }
+
+/** Partitions that are looked at before others have their turn: the index of each one's last segment may have to be read. */
+const JOBS_PER_TURN = 32
 
 export class Repacker {
   readonly #options: RepackerOptions
@@ -100,11 +97,12 @@ export class Repacker {
   async pack(file: JournalFile): Promise<readonly LogPartition[]> {
     const jobs: Job[] = []
     try {
-      for (const partition of [...this.#options.partitions()]) {
+      for (const [number, partition] of [...this.#options.partitions()].entries()) {
+        if (number % JOBS_PER_TURN === JOBS_PER_TURN - 1) await this.#nextTurn()
         const job = this.#jobFor(partition, file)
         if (job !== undefined) jobs.push(job)
       }
-      await this.#packAll({ jobs, file, window: this.#windowFor(jobs, file), places: placesOf(jobs), next: 0 })
+      await this.#packAll(jobs, file, this.#windowFor(jobs, file))
       if (!this.#options.rules?.isRecycledBeforeSync) await this.#sync(jobs)
     } catch (error) {
       const failure: EdgeError = toEdgeError(error)
@@ -137,59 +135,51 @@ export class Repacker {
     return new JournalWindow(file, areaOf(bytes.subarray(0, windowSize)))
   }
 
-  async #packAll(run: Run): Promise<void> {
-    while (run.next < run.places.length) {
-      const held = this.#addAll(run)
-      if (run.next < run.places.length) await this.#addOne(run, held)
-    }
-    for (const job of run.jobs) await this.#finish(job)
-  }
-
-  /**
-   * Adds batch after batch to the blocks, until something must be waited for.
-   *
-   * @returns the batch that it ended at, if that was checked: it begins another block, or is none.
-   */
-  #addAll(run: Run): RepackBatch | undefined {
-    const { file, window, places } = run
-    for (; run.next < places.length; run.next++) {
-      const job = jobAt(run)
-      const { index, isRemoved } = job.partition
-      if (!isRemoved) {
-        const at = window.find(index.position(job.nextEntry), index.size(job.nextEntry))
-        if (at === undefined) return undefined
-        const batch = this.#check(job, file, window.area, at)
-        if (batch !== undefined) {
-          if (isExternal(batch) || isBlockAlone(batch.size) || !job.plan.takes(batch)) return batch
-          addTo(job.block, job.plan, batch, window.area.bytes.subarray(at, at + batch.size))
+  /** Within a window the order between partitions does not matter: each takes what it has there. */
+  async #packAll(jobs: readonly Job[], file: JournalFile, window: JournalWindow): Promise<void> {
+    for (let position = nextPosition(jobs); position !== undefined; position = nextPosition(jobs)) {
+      await window.moveTo(position)
+      for (const job of jobs) {
+        for (let held = this.#addAll(job, file, window); held !== undefined; held = this.#addAll(job, file, window)) {
+          await this.#addOne(job, held, window)
+        }
+        // It cannot be read where it should lie: the file is shorter.
+        if (job.nextEntry < job.entryCount && job.partition.index.position(job.nextEntry) === position) {
+          this.#damaged(job)
+          job.nextEntry++
         }
       }
-      job.nextEntry++
+    }
+    for (const job of jobs) await this.#finish(job)
+  }
+
+  /** Adds batches of the window to the block, as long as nothing must be waited for. @returns the one it ended at. */
+  #addAll(job: Job, file: JournalFile, window: JournalWindow): WindowBatch | undefined {
+    const { partition, plan, block, entryCount } = job
+    const { index } = partition
+    for (; job.nextEntry < entryCount; job.nextEntry++) {
+      if (partition.isRemoved) continue
+      const at = window.find(index.position(job.nextEntry), index.size(job.nextEntry))
+      if (at === undefined) return undefined
+      const batch = this.#check(job, file, window.area, at)
+      if (batch === undefined) continue
+      if (isExternal(batch) || isBlockAlone(batch.size) || !plan.takes(batch)) return batch
+      addTo(block, plan, batch, window.area.bytes.subarray(at, at + batch.size))
     }
     return undefined
   }
 
-  /** @param held the batch as it was checked; undefined: the window is to be moved to it first. */
-  async #addOne(run: Run, held: RepackBatch | undefined): Promise<void> {
-    const { file, window } = run
-    const job = jobAt(run)
-    const { index } = job.partition
-    const [position, size] = [index.position(job.nextEntry), index.size(job.nextEntry)]
-    if (held === undefined) await window.moveTo(position)
-    const at = window.find(position, size)
-    const batch = held ?? this.#check(job, file, window.area, at)
-    run.next++
+  async #addOne(job: Job, batch: WindowBatch, { area }: JournalWindow): Promise<void> {
     job.nextEntry++
-    if (batch === undefined || at === undefined) return
     if (isExternal(batch) || !job.plan.takes(batch)) await this.#store(job, job.block)
     if (job.partition.isRemoved) return
     if (isExternal(batch)) {
       this.#adopt(job, batch.header.baseOffset)
       return
     }
-    const batchView = window.area.bytes.subarray(at, at + size)
+    const batchView = area.bytes.subarray(batch.at, batch.at + batch.size)
     // One that is a block by itself is stored from where it lies.
-    const isAlone = isBlockAlone(size)
+    const isAlone = isBlockAlone(batch.size)
     const block = isAlone ? areaOf(batchView) : job.block
     addTo(block, job.plan, batch, batchView)
     if (isAlone) await this.#store(job, block)
@@ -257,27 +247,34 @@ export class Repacker {
     job.packedEnd = segment.endOffset
   }
 
-  /**
-   * @param at where in the area the job's next batch lies; undefined where it cannot be.
-   * @returns the batch, if it is still needed; a damaged one becomes a hole.
-   */
-  #check(job: Job, file: JournalFile, area: ByteArea, at: number | undefined): RepackBatch | undefined {
-    const { partition, nextEntry: entry } = job
+  /** @returns the job's next batch, which lies at `at`, if it is still needed; a damaged one becomes a hole. */
+  #check(job: Job, file: JournalFile, area: ByteArea, at: number): WindowBatch | undefined {
+    const { partition, nextEntry } = job
     const { index } = partition
-    const baseOffset = index.baseOffset(entry)
-    const position = index.position(entry)
-    const size = index.size(entry)
-    const seed = file.seedAt(position)
-    const header = at === undefined ? null : checkBatch(area, at, size, seed, this.#options.checksum)
+    const baseOffset = index.baseOffset(nextEntry)
+    const position = index.position(nextEntry)
+    const size = index.size(nextEntry)
+    const header = checkBatch(area, at, size, file.seedAt(position), this.#options.checksum)
     if (header === null || header.baseOffset !== baseOffset || header.key !== partition.key) {
-      const end = entry + 1 < index.count ? index.baseOffset(entry + 1) : partition.watermark.writtenEnd
-      partition.damaged(baseOffset, end, 'a batch in the journal does not fit its checksum')
-      job.endOffset = end
+      this.#damaged(job)
       return undefined
     }
     if (header.kind === BATCH_KIND.sequence || baseOffset < partition.logStartOffset) return undefined
     job.endOffset = header.baseOffset + BigInt(header.count)
-    return { header, size, boot: file.bootAt(position) }
+    return { header, size, boot: file.bootAt(position), at }
+  }
+
+  /** The job's next batch becomes a hole. */
+  #damaged(job: Job): void {
+    const { partition, nextEntry } = job
+    const { index } = partition
+    const end = nextEntry + 1 < index.count ? index.baseOffset(nextEntry + 1) : partition.watermark.writtenEnd
+    partition.damaged(index.baseOffset(nextEntry), end, 'a batch in the journal does not fit its checksum')
+    job.endOffset = end
+  }
+
+  #nextTurn(): Promise<void> {
+    return new Promise((resolve) => this.#options.scheduler.nextTurn(resolve))
   }
 
   async #sync(jobs: readonly Job[]): Promise<void> {
@@ -303,24 +300,15 @@ export class Repacker {
   }
 }
 
-/**
- * Where the batches of all jobs lie, in the order of the file. Position and job make one number: they are sorted without an
- * object a batch.
- */
-function placesOf(jobs: readonly Job[]): Float64Array {
-  const places = new Float64Array(jobs.reduce((sum, { entryCount }) => sum + entryCount, 0))
-  let at = 0
-  for (const [number, { partition, entryCount }] of jobs.entries()) {
-    for (let entry = 0; entry < entryCount; entry++)
-      places[at++] = partition.index.position(entry) * jobs.length + number
+/** Where the first batch lies that no job has taken yet. */
+function nextPosition(jobs: readonly Job[]): number | undefined {
+  let first: number | undefined
+  for (const { partition, nextEntry, entryCount } of jobs) {
+    if (nextEntry >= entryCount) continue
+    const position = partition.index.position(nextEntry)
+    if (first === undefined || position < first) first = position
   }
-  return jobs.length > 1 ? places.sort() : places
-}
-
-function jobAt({ jobs, places, next }: Run): Job {
-  const job = jobs[(places[next] ?? 0) % jobs.length]
-  assert(job !== undefined, 'a place names its job')
-  return job
+  return first
 }
 
 /** Copies the batch behind those that are planned, unless it lies there. In a block batches have no checksums. */

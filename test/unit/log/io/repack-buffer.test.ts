@@ -46,3 +46,15 @@ test('when no file has come for a while the memory is given back at once', () =>
   buffer.release()
   assert.equal(scheduler.count, 0)
 })
+
+test('a file that failed before it took the buffer leaves no timer behind', () => {
+  const scheduler = manualScheduler()
+  const buffer = new RepackBuffer(scheduler)
+  buffer.take(SIZE)
+  buffer.done()
+  buffer.done()
+  const { bytes } = buffer.take(SIZE)
+  assert.equal(scheduler.count, 0)
+  scheduler.fire()
+  assert.equal(bytes.length, SIZE)
+})
