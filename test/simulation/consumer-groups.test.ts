@@ -132,11 +132,12 @@ class World {
   #startPoll(member: Member): void {
     if (member.partitions.length === 0) return
     const partitionId = member.partitions[this.#random.below(member.partitions.length)] ?? 0
-    let from = member.next.get(partitionId)
+    const from = member.next.get(partitionId)
     if (from === undefined) {
-      from = this.#partitionAt(partitionId).stored
+      // The poll is another step: others go on in between.
       this.#group.sawOffset(member.clientId, partitionId)
-      member.next.set(partitionId, from)
+      member.next.set(partitionId, this.#partitionAt(partitionId).stored)
+      return
     }
     const tenure = this.#group.startPoll(member.clientId, partitionId, true)
     if (tenure === null) this.#giveUp(member, partitionId)

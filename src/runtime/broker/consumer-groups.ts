@@ -35,11 +35,13 @@ interface Member {
   lastTaken: number | null
   /** Partitions that went to others, as long as it may go on there as if they had not. */
   readonly lost: Map<number, 'untold' | 'told'>
+  /** Whether it ever committed: it is worth waiting for. */
+  hasCommitted: boolean
 }
 
 interface Slot {
   owner: Member | null
-  /** Counts the changes of owner. */
+  /** Names the time since the owner changed; no other partition of the group has the same. */
   tenure: number
   /** Who gets it when the owner is done. */
   heir: Member | null
@@ -54,6 +56,7 @@ export class ConsumerGroup {
   private readonly members: Member[] = []
   private slots: Slot[]
   private nextMemberId = 0
+  private nextTenure = 1
   private generationNumber = 0n
 
   constructor(partitionCount: number, timeoutUs = REBALANCING_TIMEOUT_US) {
@@ -90,6 +93,7 @@ export class ConsumerGroup {
       turn: 0,
       lastTaken: null,
       lost: new Map(),
+      hasCommitted: false,
     }
     this.members.push(member)
     if (this.members.length === 1) this.assignAll(nowUs)
@@ -112,9 +116,18 @@ export class ConsumerGroup {
   repartition(partitionCount: number, nowUs: number): void {
     if (partitionCount === this.slots.length) return
     const kept = this.slots.slice(0, partitionCount)
+    // One that is made anew later is another one.
+    for (let id = partitionCount; id < this.slots.length; id++) this.slots[id]?.owner?.lost.set(id, 'untold')
     while (kept.length < partitionCount) kept.push(emptySlot())
     this.slots = kept
     this.assignAll(nowUs)
+    this.generationNumber++
+  }
+
+  /** The group is gone: nothing that is still being read is answered, and nobody is a member. */
+  dissolve(): void {
+    this.members.length = 0
+    this.assignAll(0)
     this.generationNumber++
   }
 
@@ -124,7 +137,8 @@ export class ConsumerGroup {
     if (member === undefined) return undefined
     const pollable = this.pollableOf(member)
     // What it does not find here it gives up; what came back meanwhile looks as if it had never been away.
-    for (const partitionId of member.lost.keys()) if (!pollable.includes(partitionId)) member.lost.delete(partitionId)
+    for (const partitionId of member.lost.keys())
+      if (!pollable.includes(partitionId)) member.lost.set(partitionId, 'told')
     return pollable
   }
 
@@ -163,7 +177,12 @@ export class ConsumerGroup {
 
   /** The member has seen the group's offset of the partition. */
   sawOffset(clientId: number, partitionId: number): void {
-    this.find(clientId)?.lost.delete(partitionId)
+    const member = this.find(clientId)
+    const slot = this.slots[partitionId]
+    if (member === undefined || slot === undefined) return
+    // Of another's partition it is old when the partition comes.
+    if (slot.owner === member) member.lost.delete(partitionId)
+    else member.lost.set(partitionId, 'untold')
   }
 
   /** The member's next partition in turn; null when it has none to poll. */
@@ -177,12 +196,11 @@ export class ConsumerGroup {
     return taken
   }
 
-  /** The partition `take` gave last, while the member still owns it; else its first one. */
+  /** The partition `take` gave last, also when it is another's by now; before that the member's first one. */
   current(clientId: number): number | null {
     const member = this.find(clientId)
     if (member === undefined) return null
-    if (member.lastTaken !== null && member.owned.includes(member.lastTaken)) return member.lastTaken
-    return member.owned[0] ?? null
+    return member.lastTaken ?? member.owned[0] ?? null
   }
 
   /** Messages up to `lastOffset` were handed to the owner. */
@@ -194,7 +212,9 @@ export class ConsumerGroup {
   /** The group's offset is `offset` now; `null` = it was deleted or the partition purged, so nothing is waited for. */
   committed(partitionId: number, offset: bigint | null): void {
     const slot = this.slots[partitionId]
-    if (slot === undefined || slot.inFlight === null) return
+    if (slot === undefined) return
+    if (slot.owner !== null) slot.owner.hasCommitted = true
+    if (slot.inFlight === null) return
     if (offset !== null && offset < slot.inFlight) return
     slot.inFlight = null
     if (this.handOver(partitionId)) this.generationNumber++
@@ -225,7 +245,7 @@ export class ConsumerGroup {
     for (const slot of this.slots) {
       if (slot.owner !== null && this.members.includes(slot.owner)) continue
       slot.owner = null
-      slot.tenure++
+      slot.tenure = this.nextTenure++
       // Who is gone commits no more.
       slot.inFlight = null
     }
@@ -248,7 +268,8 @@ export class ConsumerGroup {
 
   /**
    * Everybody keeps what it has, and what is nobody's goes to who has least. Where that is not even yet, partitions are
-   * promised. But nobody goes away with nothing because of it: Iggy's clients expect a share as soon as a member has left.
+   * promised. But nobody goes away with nothing because of a member that never commits, and may never do: Iggy's clients
+   * expect a share as soon as a member has left.
    */
   private dealAround(nowUs: number): void {
     for (const member of this.members) {
@@ -276,7 +297,7 @@ export class ConsumerGroup {
       const [first] = member.promised
       if (first === undefined || member.owned.length > 0) continue
       const slot = this.slots[first]
-      if ((slot?.owner?.owned.length ?? 0) > 1) this.handOver(first)
+      if (slot?.owner?.hasCommitted === false && slot.owner.owned.length > 1) this.handOver(first)
     }
   }
 
@@ -301,7 +322,7 @@ export class ConsumerGroup {
     if (slot.owner === next) return
     slot.owner?.lost.set(partitionId, 'untold')
     slot.owner = next
-    slot.tenure++
+    slot.tenure = this.nextTenure++
     slot.inFlight = null
   }
 

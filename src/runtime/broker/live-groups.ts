@@ -57,6 +57,7 @@ export class LiveGroups {
   remove(streamId: number, topicId: number, groupId: number): void {
     const group = this.find(streamId, topicId, groupId)
     if (group === undefined) return
+    group.assignment.dissolve()
     for (const groups of this.byClient.values()) groups.delete(group)
     this.streams.get(streamId)?.get(topicId)?.delete(groupId)
   }

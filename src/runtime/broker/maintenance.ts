@@ -12,6 +12,8 @@ const TICK_MS = 1000
 const HEARTBEAT_CHECK_MAX_MS = 2000
 /** A client may miss this share of an interval before it counts as dead, as in Iggy. */
 const HEARTBEAT_TOLERANCE = 1.2
+/** A look that comes so late was held up, and so were the heartbeats that wait to be read: it is left to the next one. */
+const HEARTBEAT_CHECK_LATE_US = 500_000
 
 /** A killed edge knows the sizes of its messages as well as at the last time. */
 const SAVE_SIZES_US = 600_000_000
@@ -26,6 +28,8 @@ export function startMaintenance(context: BrokerContext, sessions: Sessions): Ma
   const { clock, liveGroups, logger, sizes } = context
   let lastCleanUs = clock.monotonicUs()
   let lastSaveUs = lastCleanUs
+  const heartbeatCheckMs = Math.min(heartbeat.interval, HEARTBEAT_CHECK_MAX_MS)
+  let lastHeartbeatCheckUs = lastCleanUs
   let saving: Promise<void> = Promise.resolve()
   let cleaning: Promise<void> = Promise.resolve()
   let isCleaning = false
@@ -37,6 +41,13 @@ export function startMaintenance(context: BrokerContext, sessions: Sessions): Ma
 
   function checkHeartbeats(): void {
     if (heartbeat.enabled) sessions.evictStale(heartbeat.interval * 1000 * HEARTBEAT_TOLERANCE)
+  }
+
+  function onHeartbeatTimer(): void {
+    const nowUs = clock.monotonicUs()
+    const isLate = nowUs - lastHeartbeatCheckUs > heartbeatCheckMs * 1000 + HEARTBEAT_CHECK_LATE_US
+    lastHeartbeatCheckUs = nowUs
+    if (!isLate) checkHeartbeats()
   }
 
   function tick(): Promise<void> {
@@ -78,7 +89,7 @@ export function startMaintenance(context: BrokerContext, sessions: Sessions): Ma
 
   const timers = [
     setInterval(() => void tick(), TICK_MS).unref(),
-    setInterval(checkHeartbeats, Math.min(heartbeat.interval, HEARTBEAT_CHECK_MAX_MS)).unref(),
+    setInterval(onHeartbeatTimer, heartbeatCheckMs).unref(),
   ]
   return {
     run,

@@ -30,8 +30,8 @@ interface Membership {
 
 export function createMessages(context: BrokerContext): Messages {
   const { log, settings, dedup } = context
-  /** Next partition of balanced sends, by the key of the topic's first partition. */
-  const turns = new Map<number, number>()
+  /** Next partition of balanced sends, by the topic's first partition: it goes with the topic. */
+  const turns = new WeakMap<Partition, number>()
   const memoryBytes = usableMemoryBytes()
   return {
     send(caller, streamId, topicId, partitioning, batch, receipt, tag): SendResult {
@@ -84,8 +84,8 @@ export function createMessages(context: BrokerContext): Messages {
     const first = partitions[0]
     if (first === undefined) return 0
     if (partitioning.kind === 'key') return partitionOfKey(partitioning.keyView, partitions.length)
-    const turn = turns.get(first.key) ?? 0
-    turns.set(first.key, (turn + 1) % partitions.length)
+    const turn = turns.get(first) ?? 0
+    turns.set(first, (turn + 1) % partitions.length)
     // A topic may have fewer partitions than at the last turn.
     return turn % partitions.length
   }
@@ -159,12 +159,15 @@ export function createMessages(context: BrokerContext): Messages {
     }
     const lastOffset = lastOffsetOf(read.batches)
     if (lastOffset === undefined) return result
-    if (!request.autoCommit) {
-      membership?.group.assignment.polled(partition.partitionId, lastOffset)
-      return result
-    }
     const { kind } = request.consumer
     const stored = log.metadata.offset(partition.key, kind, consumerId)
+    if (!request.autoCommit) {
+      // A second look at what is committed keeps nobody waiting.
+      if (stored === undefined || lastOffset > stored) {
+        membership?.group.assignment.polled(partition.partitionId, lastOffset)
+      }
+      return result
+    }
     // Never backwards: a second look at old messages must not deliver the newer ones again.
     if (stored === undefined || lastOffset > stored) log.metadata.setOffset(partition.key, kind, consumerId, lastOffset)
     const live =

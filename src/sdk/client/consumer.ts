@@ -37,7 +37,10 @@ export interface ConsumerOptions {
   readonly group?: string
   /** Single consumers: one partition, or all (default). */
   readonly partitionId?: number
-  /** Where a partition without a stored offset begins; `offset` and `timestamp` win over a stored one. Default: first. */
+  /**
+   * Where a partition without a stored offset begins. Default: first. Outside of a group `offset` and `timestamp` win over a
+   * stored one; in a group others have read on from there.
+   */
   readonly start?: PollingStrategy
   /** Default: interval of one second. */
   readonly commit?: CommitMode
@@ -71,7 +74,8 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
   #partitionsAtUs = Number.NEGATIVE_INFINITY
   #committedAtUs = 0
   #joinCount = 0
-  #isClosed = false
+  #isStopping = false
+  #closing: Promise<void> | undefined
 
   /** Use `client.consumer`. */
   constructor(client: Client, options: ConsumerOptions) {
@@ -94,11 +98,12 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
   async *[Symbol.asyncIterator](): AsyncGenerator<ConsumedMessage, void, undefined> {
     let idleMs: number = SDK_DEFAULTS.consumerIdleMinMs
     try {
-      while (!this.#isClosed) {
+      while (!this.#isEnding) {
         let count = 0
         for (const partitionId of await this.#currentPartitions()) {
+          if (this.#isEnding) return
           for (const message of await this.#pollSafely(partitionId)) {
-            if (this.#isClosed) return
+            if (this.#isEnding) return
             count += 1
             yield { ...message, partitionId }
             await this.#handled(partitionId, message.offset)
@@ -124,10 +129,29 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
     this.#committedAtUs = this.#client.clock.monotonicUs()
   }
 
-  /** Commits, leaves the group and ends the iterator. Idempotent. */
-  async close(): Promise<void> {
-    if (this.#isClosed) return
-    this.#isClosed = true
+  /**
+   * Ends the loop once the message that is being handled has been: it counts as handled, is stored in any mode but `disabled`,
+   * and the group is left. The way to end a consumer whose handler takes its time.
+   */
+  stop(): void {
+    this.#isStopping = true
+    this.#abort.abort()
+  }
+
+  /**
+   * Commits, leaves the group and ends the iterator; of a message that is being handled nothing is stored, so it comes again.
+   * Idempotent: every call ends when all of it is done.
+   */
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  get #isEnding(): boolean {
+    return this.#isStopping || this.#closing !== undefined
+  }
+
+  async #close(): Promise<void> {
     this.#abort.abort()
     if (this.#client.state !== 'connected') return
     // What is not stored comes again, and a member that is gone leaves by itself.
@@ -173,7 +197,7 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
   /** Whether the rest of what was polled is not ours any more: the membership ended, and others may have it already. */
   async #isTakenAway(partitionId: number): Promise<boolean> {
     if (this.#membership?.isStale !== true) return false
-    while (this.#membership.isStale && !this.#isClosed) await this.#currentPartitions()
+    while (this.#membership.isStale && !this.#isEnding) await this.#currentPartitions()
     return !this.#positions.has(partitionId)
   }
 
@@ -211,7 +235,7 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
       await this.#giveUp(partitionId)
       return []
     }
-    if (this.#membership && isAnothers(partitionId, position, polled)) {
+    if (this.#membership && isAnothers(partitionId, position, polled, this.#mode)) {
       await this.#giveUp(partitionId)
       return []
     }
@@ -224,7 +248,8 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
   async #strategyOf(partitionId: number, position: Position): Promise<PollingStrategy> {
     if (position.next !== null) return { kind: 'offset', offset: position.next }
     const { start } = this.#options
-    if (start?.kind === 'offset' || start?.kind === 'timestamp') return start
+    const isStartFixed = start?.kind === 'offset' || start?.kind === 'timestamp'
+    if (isStartFixed && this.#membership === null) return start
     const stored = await this.#stored(partitionId)
     if (stored !== null) return { kind: 'offset', offset: stored.storedOffset + 1n }
     return start ?? { kind: 'first' }
@@ -273,7 +298,15 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
   async #commitPartition(partitionId: number, position: Position): Promise<void> {
     const { handled } = position
     if (this.#mode.kind === 'disabled' || handled === null || handled === position.committed) return
-    await this.#client.offsets.store(this.#identity, this.#options.stream, this.#options.topic, partitionId, handled)
+    try {
+      await this.#client.offsets.store(this.#identity, this.#options.stream, this.#options.topic, partitionId, handled)
+    } catch (error) {
+      if (this.#membership === null || !isNotOurs(toEdgeError(error))) throw error
+      // It is another's: what was polled of it is not ours to handle any more.
+      this.#positions.delete(partitionId)
+      this.#membership.invalidate()
+      return
+    }
     position.committed = handled
     position.handledSinceCommit = 0
   }
@@ -287,9 +320,8 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
   /** Waits where trouble passes by itself; a lost membership is renewed. @throws everything else. */
   async #pauseOrThrow(cause: unknown): Promise<void> {
     const error = toEdgeError(cause)
-    const isNotOurs = MEMBERSHIP_CODES.has(error.code) || iggyCodeOf(error) === RESOURCE_NOT_FOUND
-    const isMembership = isNotOurs && this.#membership !== null
-    if (this.#isClosed) return
+    const isMembership = isNotOurs(error) && this.#membership !== null
+    if (this.#isEnding) return
     if (!isMembership && !error.isRetryable) throw error
     if (isMembership) this.#membership?.invalidate()
     await sleep(SDK_DEFAULTS.consumerIdleMaxMs, this.#abort.signal)
@@ -297,9 +329,15 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
 }
 
 /** Older servers answer a member's poll of a partition it does not own like an empty partition 0. */
-function isAnothers(partitionId: number, position: Position, polled: Polled): boolean {
+function isAnothers(partitionId: number, position: Position, polled: Polled, mode: CommitMode): boolean {
   if (polled.messages.length > 0) return false
-  return polled.partitionId !== partitionId || (polled.currentOffset === 0n && (position.next ?? 0n) > 1n)
+  // After one message it may be partition 0 itself: that shows in the stored offset, where there is one.
+  const least = mode.kind === 'disabled' ? 1n : 0n
+  return polled.partitionId !== partitionId || (polled.currentOffset === 0n && (position.next ?? 0n) > least)
+}
+
+function isNotOurs(error: EdgeError): boolean {
+  return MEMBERSHIP_CODES.has(error.code) || iggyCodeOf(error) === RESOURCE_NOT_FOUND
 }
 
 const MEMBERSHIP_CODES: ReadonlySet<string> = new Set([

@@ -187,6 +187,19 @@ describe('a partition with messages in flight', () => {
     assert.equal(canPoll(group, 2, 2), true)
   })
 
+  test('is waited for where its owner commits, also by a member that has nothing', () => {
+    const group = groupOf(3, 1)
+    group.polled(0, 0n)
+    group.committed(0, 0n)
+    for (const partitionId of [0, 1, 2]) group.polled(partitionId, 1n)
+    group.join(2, NOW_US)
+    group.join(3, NOW_US)
+    group.leave(3, NOW_US)
+    assert.deepEqual(lists(group), [[0, 1, 2], []])
+    group.committed(2, 1n)
+    assert.deepEqual(lists(group), [[0, 1], [2]])
+  })
+
   test('is not taken from who has nothing else', () => {
     const group = groupOf(1, 1, 2, 3)
     group.leave(1, NOW_US)
@@ -253,6 +266,43 @@ describe('a partition that was away', () => {
     assert.notEqual(told.startPoll(1, 2, true), null)
   })
 
+  test("was not seen in an offset that was read while it was another member's", () => {
+    const group = groupOf(3, 1, 2)
+    group.sync(2)
+    group.sawOffset(2, 0)
+    group.leave(1, NOW_US)
+    assert.equal(group.startPoll(2, 0, true), null)
+    assert.notEqual(group.startPoll(2, 0, true), null)
+  })
+
+  test('is not committed by what was handled before, also after a sync that showed it as gone', () => {
+    const group = groupOf(3, 1, 2)
+    assert.deepEqual(group.sync(1), [0, 1])
+    group.leave(2, NOW_US)
+    assert.equal(group.canCommit(1, 2), false)
+    group.sawOffset(1, 2)
+    assert.equal(group.canCommit(1, 2), true)
+  })
+
+  test('and was deleted and made anew is another one', () => {
+    const group = groupOf(2, 1)
+    const tenure = group.startPoll(1, 1, true) ?? -1
+    group.repartition(1, NOW_US)
+    group.repartition(2, NOW_US)
+    assert.equal(group.isCurrent(1, tenure), false)
+    assert.equal(group.startPoll(1, 1, true), null)
+    assert.notEqual(group.startPoll(1, 1, true), null)
+  })
+
+  test('is what a commit without a partition means, so that it is refused', () => {
+    const group = groupOf(2, 1)
+    assert.deepEqual([group.take(1), group.take(1)], [0, 1])
+    group.join(2, NOW_US)
+    assert.deepEqual(lists(group), [[0], [1]])
+    assert.equal(group.current(1), 1)
+    assert.equal(group.canCommit(1, 1), false)
+  })
+
   test('belongs to another tenure: what was still being read for the first one is not answered', () => {
     const group = groupOf(3, 1)
     const first = group.startPoll(1, 2, false) ?? -1
@@ -277,6 +327,15 @@ describe('polling in turn', () => {
     assert.equal(group.take(99), null)
     assert.equal(group.sync(99), undefined)
   })
+})
+
+test('of a group that is gone nobody is a member, and nothing is answered', () => {
+  const group = groupOf(2, 1, 2)
+  const tenure = group.startPoll(1, 0, false) ?? -1
+  group.dissolve()
+  assert.equal(group.isEmpty, true)
+  assert.equal(group.isCurrent(0, tenure), false)
+  assert.equal(group.startPoll(1, 0, false), null)
 })
 
 test('another number of partitions deals everything out anew', () => {
