@@ -1,6 +1,7 @@
 /** Sends and polls through the whole server, beside Apache's: the same client, the same frames, rounds in turn. */
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
+import { setTimeout as delay } from 'node:timers/promises'
 import { CODE } from '../../src/sdk/wire/codes.ts'
 import { frameOf, type LoadOrder, type LoadResult, loginFrame, RawClient } from './support/load.ts'
 import { cpuUsOf, type MeasuredServer, memoryOf, startApacheServer, startEdgeServer } from './support/servers.ts'
@@ -12,6 +13,8 @@ interface Scenario {
   readonly apache: Readonly<Record<string, string>>
   /** Messages stored per partition before the measurement: for polls. */
   readonly stored: number
+  /** What counts is the memory, at the end of the work and after a rest. */
+  readonly isOfMemory?: boolean
 }
 
 const DURABLE_APACHE = {
@@ -22,6 +25,8 @@ const BUFFERED_EDGE = { EDGE_LOG__DEFAULT_DURABILITY: 'buffered' }
 const SECONDS = 5
 const WARM_UP_SECONDS = 3
 const PAYLOAD_BYTES = 200
+/** What a server holds when it has nothing to do shows this long after its work. */
+const REST_MS = 12_000
 /** No bound but the time. */
 const UNBOUNDED = 1e9
 
@@ -73,6 +78,7 @@ const SCENARIOS: readonly Scenario[] = [
     edge: BUFFERED_EDGE,
     apache: {},
     stored: 0,
+    isOfMemory: true,
   },
   {
     name: 'memory after 400,000 messages, 100 a request',
@@ -80,6 +86,7 @@ const SCENARIOS: readonly Scenario[] = [
     edge: BUFFERED_EDGE,
     apache: {},
     stored: 0,
+    isOfMemory: true,
   },
 ]
 
@@ -90,6 +97,7 @@ export async function benchBroker(rounds: number): Promise<void> {
     const lines: string[] = []
     const ratios: number[] = []
     const cpuRatios: number[] = []
+    const restRatios: number[] = []
     for (let round = 0; round < rounds; round++) {
       const ours = await measure(() => startEdgeServer(scenario.edge), scenario)
       const theirs =
@@ -98,27 +106,41 @@ export async function benchBroker(rounds: number): Promise<void> {
       if (theirs === null) continue
       ratios.push(ratioOf(scenario, ours, theirs))
       cpuRatios.push(ours.cpuUsPerMessage / theirs.cpuUsPerMessage)
+      if (ours.restedBytes !== null && theirs.restedBytes !== null)
+        restRatios.push(ours.restedBytes / theirs.restedBytes)
     }
     console.log(`\n${scenario.name}`)
     for (const line of lines) console.log(`  edge ${line}`)
-    if (ratios.length > 0) console.log(`  edge : apache  ${ratios.map((ratio) => ratio.toFixed(2)).join('  ')}`)
-    if (cpuRatios.length > 0) console.log(`  CPU a message  ${cpuRatios.map((ratio) => ratio.toFixed(2)).join('  ')}`)
+    tell('edge : apache', ratios)
+    tell('after a rest', restRatios)
+    tell('CPU a message', cpuRatios)
   }
+}
+
+function tell(what: string, ratios: readonly number[]): void {
+  if (ratios.length > 0) console.log(`  ${what}  ${ratios.map((ratio) => ratio.toFixed(2)).join('  ')}`)
 }
 
 interface Measured extends LoadResult {
   readonly privateBytes: number
+  readonly restedBytes: number | null
   /** Of the server, all threads; what it does behind the answers (repacking, saving) is in it as far as it was done. */
   readonly cpuUsPerMessage: number
 }
 
 const ratioOf = (scenario: Scenario, ours: Measured, theirs: Measured): number =>
-  scenario.name.startsWith('memory')
+  scenario.isOfMemory === true
     ? ours.privateBytes / theirs.privateBytes
     : ours.messagesPerSecond / theirs.messagesPerSecond
 
-const format = (each: Measured): string =>
-  `${Math.round(each.messagesPerSecond).toLocaleString('en')} msg/s, p50 ${each.p50Us} us, p99 ${each.p99Us} us, CPU ${each.cpuUsPerMessage.toFixed(2)} us/msg, private ${(each.privateBytes / 2 ** 20).toFixed(1)} MiB`
+const mib = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MiB`
+
+function format(each: Measured): string {
+  const rate = Math.round(each.messagesPerSecond).toLocaleString('en')
+  const rested = each.restedBytes === null ? '' : `, after a rest ${mib(each.restedBytes)}`
+  const cpu = each.cpuUsPerMessage.toFixed(2)
+  return `${rate} msg/s, p50 ${each.p50Us} us, p99 ${each.p99Us} us, CPU ${cpu} us/msg, private ${mib(each.privateBytes)}${rested}`
+}
 
 async function measure(start: () => Promise<MeasuredServer>, scenario: Scenario): Promise<Measured> {
   await using server = await start()
@@ -139,7 +161,14 @@ async function measure(start: () => Promise<MeasuredServer>, scenario: Scenario)
     cpuBeforeUs = cpuUsOf(server.pid)
   })
   const cpuUsPerMessage = (cpuUsOf(server.pid) - cpuBeforeUs) / Math.max(1, result.messages)
-  return { ...result, cpuUsPerMessage, privateBytes: memoryOf(server.pid).privateBytes }
+  const { privateBytes } = memoryOf(server.pid)
+  const restedBytes = scenario.isOfMemory === true ? await afterRest(server.pid) : null
+  return { ...result, cpuUsPerMessage, privateBytes, restedBytes }
+}
+
+async function afterRest(pid: number): Promise<number> {
+  await delay(REST_MS)
+  return memoryOf(pid).privateBytes
 }
 
 async function createTopic(server: MeasuredServer, partitionsCount: number): Promise<void> {
