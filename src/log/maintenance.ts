@@ -43,6 +43,8 @@ const AGE_CHECKS = 4
 export class Maintenance {
   readonly #options: MaintenanceOptions
   #last: Promise<unknown> = Promise.resolve()
+  /** Tasks that have not begun. */
+  #waitingCount = 0
   #isRunning = false
   #isAskedAgain = false
   #isClosed = false
@@ -107,7 +109,11 @@ export class Maintenance {
 
   /** Runs `task` when no other task runs. */
   exclusive<T>(task: () => Promise<T>): Promise<T> {
-    const run = this.#last.then(task)
+    this.#waitingCount++
+    const run = this.#last.then(() => {
+      this.#waitingCount--
+      return task()
+    })
     this.#last = run.catch(() => {})
     return run
   }
@@ -142,6 +148,11 @@ export class Maintenance {
       journal.fileReady()
       for (let file = this.#next(); file !== undefined && !this.#isClosed; file = this.#next()) {
         await this.#repack(file)
+        // Under load there is always another file: a purge must not wait for the load to end.
+        if (this.#waitingCount > 0) {
+          this.#isAskedAgain = true
+          return
+        }
       }
       if (this.#isClosed) return
       await this.#addMissing()
