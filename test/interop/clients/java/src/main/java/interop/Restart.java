@@ -6,11 +6,15 @@ import static interop.World.expect;
 import java.math.BigInteger;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Supplier;
 import org.apache.iggy.client.blocking.IggyBaseClient;
 import org.apache.iggy.message.Message;
 import org.apache.iggy.message.Partitioning;
+import org.apache.iggy.message.PolledMessages;
 import org.apache.iggy.message.PollingStrategy;
 
 /**
@@ -19,6 +23,8 @@ import org.apache.iggy.message.PollingStrategy;
  */
 final class Restart {
     private static final int PARTITIONS = 2;
+    /** Longer than the client's own timeout of a request. */
+    private static final long ANSWER_SECONDS = 30;
 
     private Restart() {}
 
@@ -56,7 +62,12 @@ final class Restart {
             String text = "message " + number;
             while (!acked.contains(text)) {
                 try {
-                    world.send(client, Partitioning.partitionId((long) number % PARTITIONS), text);
+                    IggyBaseClient connected = client;
+                    Partitioning partition = Partitioning.partitionId((long) number % PARTITIONS);
+                    answered(() -> {
+                        world.send(connected, partition, text);
+                        return null;
+                    });
                     acked.add(text);
                 } catch (RuntimeException serverIsAway) {
                     client = connectAgain(world, client);
@@ -73,7 +84,10 @@ final class Restart {
             for (int partition = 0; partition < PARTITIONS; partition++) {
                 try {
                     PollingStrategy from = PollingStrategy.offset(BigInteger.valueOf(next[partition]));
-                    for (Message message : world.poll(client, partition, from, 100).messages()) {
+                    IggyBaseClient connected = client;
+                    int polled = partition;
+                    PolledMessages answer = answered(() -> world.poll(connected, polled, from, 100));
+                    for (Message message : answer.messages()) {
                         long offset = message.header().offset().longValue();
                         expect(offset == next[partition], "offset " + next[partition] + " follows, found " + offset);
                         textOfPlace.put(partition + "/" + offset, World.text(message));
@@ -89,14 +103,34 @@ final class Restart {
     }
 
     private static IggyBaseClient connectAgain(World world, IggyBaseClient old) {
-        if (old != null) World.close(old);
+        // Nobody waits for it: it may be what never returns.
+        if (old != null) daemon(() -> World.close(old));
         while (true) {
             try {
-                return world.connect();
+                return answered(world::connect);
             } catch (RuntimeException serverIsAway) {
                 pause();
             }
         }
+    }
+
+    /** A call whose connection ends at the wrong moment may never return: that is a server that is away, too. */
+    private static <T> T answered(Supplier<T> call) {
+        CompletableFuture<T> answer = new CompletableFuture<>();
+        daemon(() -> {
+            try {
+                answer.complete(call.get());
+            } catch (RuntimeException failure) {
+                answer.completeExceptionally(failure);
+            }
+        });
+        return answer.orTimeout(ANSWER_SECONDS, TimeUnit.SECONDS).join();
+    }
+
+    private static void daemon(Runnable work) {
+        Thread thread = new Thread(work);
+        thread.setDaemon(true);
+        thread.start();
     }
 
     private static void pause() {
