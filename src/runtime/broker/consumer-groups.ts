@@ -249,19 +249,22 @@ export class ConsumerGroup {
       // Who is gone commits no more.
       slot.inFlight = null
     }
-    if (this.slots.every(({ inFlight }) => inFlight === null)) this.dealInTurn()
-    else this.dealAround(nowUs)
-  }
-
-  /** Partition i goes to member i mod n, as with Iggy's server. */
-  private dealInTurn(): void {
+    const waitedSinceUs = this.slots.map(({ promisedAtUs }) => promisedAtUs)
     for (const member of this.members) {
       member.owned = []
       member.promised = []
     }
-    for (const [partitionId, slot] of this.slots.entries()) {
+    for (const slot of this.slots) {
       slot.heir = null
       slot.promisedAtUs = null
+    }
+    if (this.slots.every(({ inFlight }) => inFlight === null)) this.dealInTurn()
+    else this.dealAround(nowUs, waitedSinceUs)
+  }
+
+  /** Partition i goes to member i mod n, as with Iggy's server. */
+  private dealInTurn(): void {
+    for (const partitionId of this.slots.keys()) {
       this.give(partitionId, this.members[partitionId % Math.max(1, this.members.length)] ?? null)
     }
   }
@@ -270,28 +273,25 @@ export class ConsumerGroup {
    * Everybody keeps what it has, and what is nobody's goes to who has least. Where that is not even yet, partitions are
    * promised. But nobody goes away with nothing because of a member that never commits, and may never do: Iggy's clients
    * expect a share as soon as a member has left.
+   *
+   * @param waitedSinceUs - of each partition: since when it had been promised.
    */
-  private dealAround(nowUs: number): void {
-    for (const member of this.members) {
-      member.owned = []
-      member.promised = []
-    }
-    const waitedSinceUs = this.slots.map(({ promisedAtUs }) => promisedAtUs)
+  private dealAround(nowUs: number, waitedSinceUs: readonly (number | null)[]): void {
+    for (const [partitionId, slot] of this.slots.entries()) slot.owner?.owned.push(partitionId)
+    const shares = new Shares(this.members)
     for (const [partitionId, slot] of this.slots.entries()) {
-      slot.heir = null
-      slot.promisedAtUs = null
-      slot.owner?.owned.push(partitionId)
+      if (slot.owner !== null) continue
+      const { least } = shares.ends()
+      this.give(partitionId, least)
+      shares.add(least, 1)
     }
-    for (const [partitionId, slot] of this.slots.entries()) {
-      if (slot.owner === null) this.give(partitionId, this.byShare().least)
-    }
-    for (;;) {
-      const { least, most } = this.byShare()
+    for (let { least, most } = shares.ends(); shares.of(most) - shares.of(least) > 1; { least, most } = shares.ends()) {
       const future = this.futureOf(most)
-      if (future.length - this.futureOf(least).length <= 1) break
       const partitionId = future.findLast((id) => this.slots[id]?.inFlight === null) ?? future.at(-1)
       assert(partitionId !== undefined, 'who has most has something')
       this.promise(partitionId, least, waitedSinceUs[partitionId] ?? nowUs)
+      shares.add(most, -1)
+      shares.add(least, 1)
     }
     for (const member of this.members) {
       const [first] = member.promised
@@ -299,19 +299,6 @@ export class ConsumerGroup {
       const slot = this.slots[first]
       if (slot?.owner?.hasCommitted === false && slot.owner.owned.length > 1) this.handOver(first)
     }
-  }
-
-  /** Who will have least and most once every promise is kept; of equals the one that joined first. */
-  private byShare(): { least: Member; most: Member } {
-    const [first, ...others] = this.members
-    assert(first !== undefined, 'messages are handled by members')
-    let least = first
-    let most = first
-    for (const member of others) {
-      if (this.futureOf(member).length < this.futureOf(least).length) least = member
-      if (this.futureOf(member).length > this.futureOf(most).length) most = member
-    }
-    return { least, most }
   }
 
   /** Nothing of the former owner's time counts any more. */
@@ -373,6 +360,36 @@ export class ConsumerGroup {
     slot.promisedAtUs = null
     this.give(partitionId, heir)
     return true
+  }
+}
+
+/** How many partitions each member will have once every promise is kept. Counted on: there may be thousands. */
+class Shares {
+  private readonly counts: Map<Member, number>
+
+  constructor(members: readonly Member[]) {
+    this.counts = new Map(members.map((member) => [member, member.owned.length]))
+  }
+
+  of(member: Member): number {
+    return this.counts.get(member) ?? 0
+  }
+
+  add(member: Member, count: number): void {
+    this.counts.set(member, this.of(member) + count)
+  }
+
+  /** Who has least and most; of equals the one that joined first. */
+  ends(): { least: Member; most: Member } {
+    const [first, ...others] = this.counts.keys()
+    assert(first !== undefined, 'messages are handled by members')
+    let least = first
+    let most = first
+    for (const member of others) {
+      if (this.of(member) < this.of(least)) least = member
+      if (this.of(member) > this.of(most)) most = member
+    }
+    return { least, most }
   }
 }
 

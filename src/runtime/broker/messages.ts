@@ -158,18 +158,17 @@ export function createMessages(context: BrokerContext): Messages {
       batches: read.batches,
     }
     const lastOffset = lastOffsetOf(read.batches)
-    if (lastOffset === undefined) return result
+    if (lastOffset === undefined || (membership === undefined && !request.autoCommit)) return result
     const { kind } = request.consumer
     const stored = log.metadata.offset(partition.key, kind, consumerId)
+    const isBeyondStored = stored === undefined || lastOffset > stored
     if (!request.autoCommit) {
       // A second look at what is committed keeps nobody waiting.
-      if (stored === undefined || lastOffset > stored) {
-        membership?.group.assignment.polled(partition.partitionId, lastOffset)
-      }
+      if (isBeyondStored) membership?.group.assignment.polled(partition.partitionId, lastOffset)
       return result
     }
     // Never backwards: a second look at old messages must not deliver the newer ones again.
-    if (stored === undefined || lastOffset > stored) log.metadata.setOffset(partition.key, kind, consumerId, lastOffset)
+    if (isBeyondStored) log.metadata.setOffset(partition.key, kind, consumerId, lastOffset)
     const live =
       membership?.group ??
       (kind === 'group' ? context.liveGroups.find(topic.streamId, topic.id, consumerId) : undefined)
