@@ -63,13 +63,18 @@ function createBytePowers(): Int32Array {
   return powers
 }
 
+/** The sum with a zero bit behind it. */
+function oneBitOn(sum: number): number {
+  return (sum & 1) === 1 ? (sum >>> 1) ^ POLYNOMIAL : sum >>> 1
+}
+
 /** Of two polynomials, modulo the sum's own. */
 function product(left: number, right: number): number {
   let result = 0
   let shifted = right
   for (let rest = left; rest !== 0; rest <<= 1) {
     if (rest < 0) result ^= shifted
-    shifted = (shifted & 1) === 1 ? (shifted >>> 1) ^ POLYNOMIAL : shifted >>> 1
+    shifted = oneBitOn(shifted)
   }
   return result
 }
@@ -79,7 +84,7 @@ function createTables(): Int32Array {
   // Sums are linear: those of single bits give all others. Eight steps a value got this compiled by TurboFan at the start.
   let sum = 1
   for (let bit = 128; bit > 0; bit >>= 1) {
-    sum = (sum & 1) === 1 ? (sum >>> 1) ^ POLYNOMIAL : sum >>> 1
+    sum = oneBitOn(sum)
     for (let value = 0; value < 256; value += 2 * bit) tables[value + bit] = sum ^ (tables[value] ?? 0)
   }
   for (let at = 256; at < tables.length; at++) {

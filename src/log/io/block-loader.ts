@@ -51,6 +51,9 @@ interface Reading {
   readonly ended: PromiseWithResolvers<void>
 }
 
+/** Never empty: blocks that are read together. */
+type Run<T> = readonly [T, ...T[]]
+
 export class BlockLoader {
   readonly #options: BlockLoaderOptions
   readonly #decoded: BlockCache
@@ -86,25 +89,26 @@ export class BlockLoader {
    *
    * @throws as a rejection EDGE_BATCH_CORRUPT, EDGE_DECRYPT_FAILED, EDGE_IO: of the first block.
    */
-  load(segment: Segment, run: readonly [BlockRange, ...BlockRange[]], use: UseBlock): Promise<void> {
+  load(segment: Segment, run: Run<BlockRange>, use: UseBlock): Promise<void> {
     const running = this.#find(segment, run[0])
     if (running !== undefined) {
       running.users.push(use)
       return running.ended.promise
     }
-    const readings = this.#begin(segment, this.#missing(segment, run, this.maxRun))
+    const readings = this.#begin(segment, run, this.maxRun)
     const [first] = readings
-    first?.users.push(use)
+    first.users.push(use)
     void this.#run(readings)
-    return first?.ended.promise ?? Promise.resolve()
+    return first.ended.promise
   }
 
   /** Begins to decode what a reader that goes on will want next. */
   readAhead(segment: Segment, run: readonly BlockRange[]): void {
     if (this.#readsAhead >= MAX_READS_AHEAD) return
     const start = run.findIndex((range) => !this.#isThere(segment, range))
-    if (start < 0) return
-    const readings = this.#begin(segment, this.#missing(segment, run.slice(start), this.#decoded.aheadCount))
+    const [first, ...others] = run.slice(start)
+    if (start < 0 || first === undefined) return
+    const readings = this.#begin(segment, [first, ...others], this.#decoded.aheadCount)
     this.#readsAhead++
     void this.#run(readings).finally(() => this.#readsAhead--)
   }
@@ -117,37 +121,35 @@ export class BlockLoader {
     return this.#decoded.has(segment, range.position) || this.#find(segment, range) !== undefined
   }
 
-  /** How far the run is to be read: up to what is there already, and not more than the memory is good for. */
-  #missing(segment: Segment, run: readonly BlockRange[], maxCount: number): readonly BlockRange[] {
-    const [first] = run
-    let count = 1
-    for (; count < run.length && count < maxCount; count++) {
-      const range = run[count]
-      if (first === undefined || range?.end === undefined || range.end - first.position > MAX_RUN_SIZE) break
-      if (this.#isThere(segment, range)) break
-    }
-    return run.slice(0, count)
-  }
-
-  #begin(segment: Segment, run: readonly BlockRange[]): readonly Reading[] {
-    const readings = run.map((range) => ({ segment, range, users: [], ended: Promise.withResolvers<void>() }))
+  /** The run as far as it is to be read: up to what is there already, and not more than the memory is good for. */
+  #begin(segment: Segment, [first, ...others]: Run<BlockRange>, maxCount: number): Run<Reading> {
+    const isBeyond = (range: BlockRange, index: number): boolean =>
+      index + 1 >= maxCount ||
+      range.end === undefined ||
+      range.end - first.position > MAX_RUN_SIZE ||
+      this.#isThere(segment, range)
+    const count = others.findIndex(isBeyond)
+    const readingOf = (range: BlockRange): Reading => ({ segment, range, users: [], ended: Promise.withResolvers() })
+    const wanted = count < 0 ? others : others.slice(0, count)
+    const readings: Run<Reading> = [readingOf(first), ...wanted.map(readingOf)]
     // Whoever comes for it is told what is wrong with it.
     for (const { ended } of readings) ended.promise.catch(() => undefined)
     this.#reading.push(...readings)
     return readings
   }
 
-  async #run(readings: readonly Reading[]): Promise<void> {
+  async #run(readings: Run<Reading>): Promise<void> {
+    const [first] = readings
     let area: ByteArea
     try {
-      area = await this.#read(readings)
+      area = await this.#read(first, readings.at(-1) ?? first)
     } catch (error) {
       // What cannot be read costs its own block, not its neighbours.
-      if (readings.length > 1) for (const reading of readings) await this.#run([reading])
-      else for (const reading of readings) this.#end(reading, () => reading.ended.reject(error))
+      if (readings.length === 1) this.#end(first, () => first.ended.reject(error))
+      else for (const reading of readings) await this.#run([reading])
       return
     }
-    const from = readings[0]?.range.position ?? 0
+    const from = first.range.position
     let isLasting = false
     for (const reading of readings) {
       try {
@@ -163,9 +165,7 @@ export class BlockLoader {
     if (!isLasting) discard(area.bytes)
   }
 
-  async #read(readings: readonly Reading[]): Promise<ByteArea> {
-    const [first, last] = [readings[0], readings.at(-1)]
-    if (first === undefined || last === undefined) return areaOf(new Uint8Array(0))
+  async #read(first: Reading, last: Reading): Promise<ByteArea> {
     const { segment } = first
     const handle = this.#options.file(segment.path)
     const from = first.range.position
