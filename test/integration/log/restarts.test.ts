@@ -8,7 +8,7 @@ import { systemClock } from '../../../src/clock.ts'
 import { LOG_SETTINGS, type Log, openLog, type Partition } from '../../../src/log/index.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
-import { recordsOf } from '../../support/records.ts'
+import { append, batchesOf } from '../../support/partition-steps.ts'
 import { topicOptions } from '../../support/topic-options.ts'
 
 const settings = { ...defaultsOf(LOG_SETTINGS), journal_file_size: 256 * 1024, flash_budget_per_day: 0 }
@@ -17,12 +17,6 @@ const JUMP = 65_536n
 
 const openAt = (path: string, bootId: string): Promise<Log> =>
   openLog({ path, clock: systemClock, logger: silentLogger, settings, bootId })
-
-const append = (partition: Partition, id: number): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const batch = { count: 1, baseOriginUs: 1n, recordsView: recordsOf([id]) }
-    partition.append(batch, { settled: (error) => (error === null ? resolve() : reject(error)) })
-  })
 
 function partitionOf(log: Log): Partition {
   const [partition] = log.catalog.topic(0, 't')?.partitions ?? []
@@ -36,7 +30,7 @@ test('offsets go on above what may have been seen once, however often an idle ed
   const first = await openAt(join(folder, 'first'), 'boot-1')
   const { id } = await first.catalog.createStream('s')
   await first.catalog.createTopic(id, { name: 't', partitionCount: 1, options: topicOptions('buffered') })
-  for (let count = 0; count < 10; count++) await append(partitionOf(first), count)
+  await append(first, partitionOf(first), batchesOf(0, 10))
   await first.flush()
   // As a power cut leaves it: without the mark of a clean stop.
   const cutPath = join(folder, 'cut')
@@ -49,7 +43,7 @@ test('offsets go on above what may have been seen once, however often an idle ed
     await log.close()
   }
   const last = await openAt(cutPath, 'boot-8')
-  await append(partitionOf(last), 10)
+  await append(last, partitionOf(last), batchesOf(10, 11))
   assert.equal(partitionOf(last).nextOffset, 11n + JUMP)
   await last.close()
 })

@@ -1,7 +1,7 @@
 /** Sync from a log in memory to this runtime's own server, over a link that is cut and a server that starts anew. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
@@ -32,8 +32,17 @@ function start(context: TestContext, source: MemorySource, options: SyncOptions,
   return sync
 }
 
-function to(port: number, more: string = ''): SyncOptions {
-  const url = `iggy://iggy:iggy@127.0.0.1:${port}${more}`
+/** With a server of the test's own as the upstream. */
+async function startOverHttp(context: TestContext, server: Server): Promise<{ sync: Sync; port: number }> {
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  context.after(() => server.close())
+  const { port } = server.address() as AddressInfo
+  return { sync: start(context, new MemorySource(), toUrl(`iggy+http://iggy:iggy@127.0.0.1:${port}`)), port }
+}
+
+const to = (port: number, more = ''): SyncOptions => toUrl(`iggy://iggy:iggy@127.0.0.1:${port}${more}`)
+
+function toUrl(url: string): SyncOptions {
   return {
     upstreams: [{ name: 'central', url, ...FAST }],
     routes: [{ from: 'sensors/*', to: 'central:site-7/{topic}' }],
@@ -190,13 +199,7 @@ test('an upstream that ends each connection with its answer is not asked because
   })
   const ended = context.mock.fn()
   server.on('connection', (socket) => socket.once('close', ended))
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  context.after(() => server.close())
-  const { port } = server.address() as AddressInfo
-  const sync = start(context, new MemorySource(), {
-    upstreams: [{ name: 'central', url: `iggy+http://iggy:iggy@127.0.0.1:${port}`, ...FAST }],
-    routes: [{ from: 'sensors/*', to: 'central:site-7/{topic}' }],
-  })
+  const { sync, port } = await startOverHttp(context, server)
   await eventually(() => sync.state().upstreams[0]?.link === 'up' && ended.mock.callCount() >= 2, 'login and a look')
   // Whoever asks because of an end has asked again by the time a round trip of our own is over.
   for (let round = 0; round < 3; round++) await fetch(`http://127.0.0.1:${port}/`)
@@ -213,13 +216,7 @@ test('an upstream that closes idle connections is looked at for the one that car
   server.keepAliveTimeout = 0
   let ended = 0
   server.on('connection', (socket) => socket.once('close', () => ended++))
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  context.after(() => server.close())
-  const { port } = server.address() as AddressInfo
-  const sync = start(context, new MemorySource(), {
-    upstreams: [{ name: 'central', url: `iggy+http://iggy:iggy@127.0.0.1:${port}`, ...FAST }],
-    routes: [{ from: 'sensors/*', to: 'central:site-7/{topic}' }],
-  })
+  const { sync, port } = await startOverHttp(context, server)
   await eventually(() => sync.state().upstreams[0]?.link === 'up' && statsCount === 1, 'login and a look')
   await eventually(() => {
     server.closeIdleConnections()
