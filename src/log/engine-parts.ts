@@ -44,9 +44,11 @@ export function machineStart({ bootId, rules }: EngineOptions, found: FoundJourn
   return { bootHash, isAllOnDisk: rules?.isCacheTrusted === true || !isSameBoot(found.scan.boots, bootHash) }
 }
 
-export function createSegmentFiles({ fileSystem, settings, codec = zstdCodec }: EngineOptions): SegmentFiles {
+export function createSegmentFiles(options: EngineOptions): SegmentFiles {
+  const { fileSystem, scheduler, settings, codec = zstdCodec } = options
   return new SegmentFiles({
     fileSystem,
+    scheduler,
     checksum: bodyChecksum,
     codec,
     maxOpenFiles: settings.open_segments,

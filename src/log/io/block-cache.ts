@@ -1,7 +1,7 @@
 /**
  * Decoded blocks, for readers that go on in small steps. They lie one behind the other in memory that is used round and
  * round, so a new one takes the place of the oldest: nothing is allocated, and where the memory is the kernels' own,
- * records are read from it without a copy. A view is good until the next `add`.
+ * records are read from it without a copy. A view is good until the next `claim`.
  */
 import { alignUp } from '../core/byte-area.ts'
 import type { Segment } from './segment.ts'
@@ -62,19 +62,27 @@ export class BlockCache {
     return block?.rawView
   }
 
-  /** Copies the block in. @returns where it lies, or undefined for one that is too large to be kept. */
-  add(segment: Segment, position: number, raw: Uint8Array, isAhead = false): Uint8Array | undefined {
-    if (raw.length > this.#bytes.length * LARGEST_PART) return undefined
-    const at = this.#next + raw.length <= this.#bytes.length ? this.#next : 0
-    const end = at + raw.length
+  /**
+   * Takes place for a block by putting out those that lie there. Until it is added, nothing keeps the next one from there.
+   *
+   * @returns where to put its raw bytes, or undefined for one that is too large to be kept.
+   */
+  claim(rawSize: number): Uint8Array | undefined {
+    if (rawSize > this.#bytes.length * LARGEST_PART) return undefined
+    const at = this.#next + rawSize <= this.#bytes.length ? this.#next : 0
+    const end = at + rawSize
     const isCovered = (block: CachedBlock): boolean => block.end > at && block.at < end
     if (this.#blocks.some((block) => block.isAhead && isCovered(block))) this.#aheadCount = 1
     this.#blocks = this.#blocks.filter((block) => !isCovered(block))
-    const rawView = this.#bytes.subarray(at, end)
-    rawView.set(raw)
+    return this.#bytes.subarray(at, end)
+  }
+
+  /** @param rawView - the place that was claimed last, now with the block in it. */
+  add(segment: Segment, position: number, rawView: Uint8Array, isAhead = false): void {
+    const at = rawView.byteOffset - this.#bytes.byteOffset
+    const end = at + rawView.length
     this.#blocks.push({ segment, position, at, end, rawView, isAhead })
     this.#next = alignUp(end, ALIGNMENT)
-    return rawView
   }
 
   /** The file is gone or renamed. */

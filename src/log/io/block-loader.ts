@@ -10,8 +10,9 @@ import { sharedKernel } from '../../sdk/wire/kernel/shared-kernel.ts'
 import { areaOf, type ByteArea } from '../core/byte-area.ts'
 import type { Checksum } from '../core/checksum.ts'
 import { BLOCK_HEADER_SIZE, BLOCK_RAW_SIZE, decodeBlockHeader } from '../core/segment-format.ts'
+import type { Scheduler } from '../scheduler.ts'
 import { BlockCache } from './block-cache.ts'
-import type { BlockCodec } from './block-codec.ts'
+import type { BlockCodec, EncodedBlock } from './block-codec.ts'
 import type { LogFile } from './file-system.ts'
 import { openBlockBody } from './sealed-blocks.ts'
 import type { Segment } from './segment.ts'
@@ -19,6 +20,7 @@ import { readBlockHeader } from './segment-scan.ts'
 
 export interface BlockLoaderOptions {
   readonly file: (path: string) => LogFile
+  readonly scheduler: Scheduler
   readonly checksum: Checksum
   readonly codec: BlockCodec
   /** How many decoded blocks are kept. */
@@ -39,7 +41,7 @@ export type UseBlock = (rawView: Uint8Array, isLasting: boolean) => void
 const MAX_READS_AHEAD = 2
 /** Bytes that one read of several blocks takes at most. */
 export const MAX_RUN_SIZE = 256 * 1024
-/** Blocks that one read takes at most, since they are decoded in one turn: some 80 µs each. Of those that are kept, a quarter. */
+/** Blocks that one read takes at most; and of those that are kept, a quarter. */
 const MAX_RUN_BLOCKS = 8
 const RUN_SHARE = 1 / 4
 
@@ -150,19 +152,24 @@ export class BlockLoader {
       return
     }
     const from = first.range.position
-    let isLasting = false
+    let isAreaKept = false
     for (const reading of readings) {
+      // Whoever has the block before answers with it meanwhile.
+      if (reading !== first) await this.#nextTurn()
       try {
-        const raw = await this.#decode(reading, area, reading.range.position - from)
-        const kept = this.#use(reading, raw)
-        if (raw.buffer === area.bytes.buffer) isLasting ||= !kept
-        else if (kept) discard(raw)
+        const { block, rawSize } = this.#checked(reading, area, reading.range.position - from)
+        if (!this.#keep(reading, block, rawSize)) {
+          const raw = await this.#options.codec.decode(block, rawSize)
+          if (raw.length !== rawSize) throw corrupt(reading.segment, reading.range.position)
+          isAreaKept ||= raw.buffer === area.bytes.buffer
+          for (const use of reading.users) use(raw, true)
+        }
         this.#end(reading, reading.ended.resolve)
       } catch (error) {
         this.#end(reading, () => reading.ended.reject(error))
       }
     }
-    if (!isLasting) discard(area.bytes)
+    if (!isAreaKept) discard(area.bytes)
   }
 
   async #read(first: Reading, last: Reading): Promise<ByteArea> {
@@ -175,8 +182,7 @@ export class BlockLoader {
   }
 
   /** @param at where in the area the block lies. */
-  async #decode({ segment, range }: Reading, area: ByteArea, at: number): Promise<Uint8Array> {
-    const { checksum, codec } = this.#options
+  #checked({ segment, range }: Reading, area: ByteArea, at: number): { block: EncodedBlock; rawSize: number } {
     const { bytes } = area
     const bodyAt = at + BLOCK_HEADER_SIZE
     const isHeaderThere = bodyAt <= bytes.length
@@ -184,18 +190,23 @@ export class BlockLoader {
     const header = isHeaderThere ? decodeBlockHeader(area, at, seed, range.position, sizeBytes) : undefined
     const bodyEnd = bodyAt + (header?.storedSize ?? 0)
     if (header === undefined || bodyEnd > bytes.length) throw corrupt(segment, range.position)
-    if (checksum(bytes, bodyAt, bodyEnd, 0) !== header.bodyCrc) throw corrupt(segment, range.position)
+    if (this.#options.checksum(bytes, bodyAt, bodyEnd, 0) !== header.bodyCrc) throw corrupt(segment, range.position)
     const body = openBlockBody(segment.cipher, header, bytes.subarray(bodyAt, bodyEnd))
-    const raw = await codec.decode({ codec: header.codec, bytes: body }, header.rawSize)
-    if (raw.length !== header.rawSize) throw corrupt(segment, range.position)
-    return raw
+    return { block: { codec: header.codec, bytes: body }, rawSize: header.rawSize }
   }
 
-  /** @returns whether the block was copied, so that nobody needs `raw` any more. */
-  #use({ segment, range, users }: Reading, raw: Uint8Array): boolean {
-    const kept = this.#decoded.add(segment, range.position, raw, users.length === 0)
-    for (const use of users) use(kept ?? raw, kept === undefined)
-    return kept !== undefined
+  /** Decodes the block where it is kept, and lets its readers have it. @returns false for one that is too large for that. */
+  #keep({ segment, range, users }: Reading, block: EncodedBlock, rawSize: number): boolean {
+    const rawView = this.#decoded.claim(rawSize)
+    if (rawView === undefined) return false
+    this.#options.codec.decodeInto(block, rawView)
+    this.#decoded.add(segment, range.position, rawView, users.length === 0)
+    for (const use of users) use(rawView, false)
+    return true
+  }
+
+  #nextTurn(): Promise<void> {
+    return new Promise((resolve) => this.#options.scheduler.nextTurn(resolve))
   }
 
   #end(ended: Reading, settle: () => void): void {

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { zstdDecompressSync } from 'node:zlib'
 import { BLOCK_CODEC } from '../../../src/log/core/segment-format.ts'
 import { zstdCodec } from '../../../src/log/io/block-codec.ts'
+import { createZstdDecoder, decompressByZlib } from '../../../src/log/io/zstd-decoder.ts'
 import { MAX_FRAME_SIZE, ZstdFrames } from '../../../src/log/io/zstd-frames.ts'
 
 const readings = (size: number, seed: number): Uint8Array =>
@@ -43,3 +44,45 @@ test('a block that is larger than it says, or cut, is refused', async () => {
   await assert.rejects(zstdCodec.decode(block, 65_535))
   await assert.rejects(zstdCodec.decode({ ...block, bytes: block.bytes.subarray(0, block.bytes.length - 5) }, 65_536))
 })
+
+const native = createZstdDecoder()
+test('the zstd of this Node can be called', () => assert.notEqual(native, decompressByZlib))
+
+for (const [name, decompress] of [
+  ['called by ffi', native],
+  ['by zlib', decompressByZlib],
+] as const) {
+  test(`${name}: a block goes where it is kept, and nothing beside it is touched`, async () => {
+    for (const size of [1, 63, 65_536, MAX_FRAME_SIZE]) {
+      const raw = readings(size, 5)
+      const memory = new Uint8Array(size + 32).fill(0xee)
+      decompress(await new ZstdFrames(1).compress(raw), memory.subarray(16, 16 + size))
+      assert.deepEqual(memory.subarray(16, 16 + size), raw)
+      for (const side of [memory.subarray(0, 16), memory.subarray(16 + size)])
+        assert.deepEqual(side, new Uint8Array(16).fill(0xee))
+    }
+  })
+
+  test(`${name}: what is damaged, cut, longer or shorter than its place is refused, and the next block comes`, async () => {
+    const raw = readings(65_536, 3)
+    const compressed = await new ZstdFrames(1).compress(raw)
+    const memory = new Uint8Array(raw.length + 100).fill(0xee)
+    const into = (size: number) => memory.subarray(50, 50 + size)
+    assert.throws(() => decompress(compressed, into(raw.length - 1)), /zstd|larger|Larger|buffer/i)
+    assert.throws(() => decompress(compressed, into(raw.length + 1)), /zstd: expected 65537 bytes, found 65536/)
+    assert.throws(() => decompress(compressed.subarray(0, compressed.length - 5), into(raw.length)))
+    for (let at = 0; at < compressed.length; at += 7) {
+      const damaged = new Uint8Array(compressed)
+      damaged[at] = (damaged[at] ?? 0) ^ 0x55
+      try {
+        decompress(damaged, into(raw.length))
+      } catch (error) {
+        assert.ok(error instanceof Error)
+      }
+    }
+    assert.deepEqual(memory.subarray(0, 50), new Uint8Array(50).fill(0xee))
+    assert.deepEqual(memory.subarray(51 + raw.length), new Uint8Array(49).fill(0xee))
+    decompress(compressed, into(raw.length))
+    assert.deepEqual(into(raw.length), raw)
+  })
+}

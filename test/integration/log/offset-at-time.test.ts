@@ -6,7 +6,9 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { Clock } from '../../../src/clock.ts'
 import { LOG_SETTINGS, type Log, openLog, type Partition } from '../../../src/log/index.ts'
-import { type BlockCodec, plainCodec } from '../../../src/log/io/block-codec.ts'
+import { plainCodec } from '../../../src/log/io/block-codec.ts'
+import type { FileSystem } from '../../../src/log/io/file-system.ts'
+import { createNodeFileSystem } from '../../../src/log/io/node-file-system.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
 import { append } from '../../support/partition-steps.ts'
@@ -30,28 +32,46 @@ interface World {
   readonly partition: Partition
   /** Appends the next messages, each at its time. */
   readonly fill: (isDone: () => boolean) => Promise<void>
-  /** Blocks that are decoded from now on stay on their way until it is called. */
-  readonly holdDecoding: () => () => void
+  /** Blocks that are read from now on stay on their way until it is called. */
+  readonly holdReading: () => () => void
+}
+
+/** What is read of segments off the event loop comes when `gate` has opened. */
+function heldBy(inner: FileSystem, gate: () => Promise<void>): FileSystem {
+  return {
+    ...inner,
+    open(path, mode) {
+      const file = inner.open(path, mode)
+      if (!path.endsWith('.seg')) return file
+      return {
+        size: () => file.size(),
+        read: (target, position) => file.read(target, position),
+        readLater: (target, position) => file.readLater(target, position).then((size) => gate().then(() => size)),
+        write: (bytes, position) => file.write(bytes, position),
+        datasync: (done) => file.datasync(done),
+        truncate: (size) => file.truncate(size),
+        close: () => file.close(),
+      }
+    },
+  }
 }
 
 async function start(context: TestContext, segmentSizeBytes: number): Promise<World> {
-  const folder = mkdtempSync(join(tmpdir(), 'edge-offset-at-'))
-  context.after(() => rmSync(folder, { recursive: true, force: true }))
+  const path = mkdtempSync(join(tmpdir(), 'edge-offset-at-'))
+  context.after(() => rmSync(path, { recursive: true, force: true }))
   let wallUs = 0n
   const clock: Clock = { wallUs: () => wallUs, monotonicUs: () => performance.now() * 1000 }
   let gate: Promise<void> = Promise.resolve()
-  const codec: BlockCodec = {
-    encode: (raw) => plainCodec.encode(raw),
-    decode: async (block, rawSize) => {
-      await gate
-      return plainCodec.decode(block, rawSize)
-    },
-  }
-  const log = await openLog({ path: join(folder, 'data'), clock, logger: silentLogger, settings: SETTINGS, codec })
+  const fileSystem = heldBy(createNodeFileSystem(path), () => gate)
+  const options = { path, clock, logger: silentLogger, settings: SETTINGS, fileSystem, codec: plainCodec }
+  const log = await openLog(options)
   context.after(() => log.close())
   const { id } = await log.catalog.createStream('plant')
-  const options = topicOptions('buffered', { segmentSizeBytes })
-  const topic = await log.catalog.createTopic(id, { name: 'pumps', partitionCount: 1, options })
+  const topic = await log.catalog.createTopic(id, {
+    name: 'pumps',
+    partitionCount: 1,
+    options: topicOptions('buffered', { segmentSizeBytes }),
+  })
   const [partition] = topic.partitions
   assert.ok(partition)
   const fill = async (isDone: () => boolean): Promise<void> => {
@@ -61,20 +81,20 @@ async function start(context: TestContext, segmentSizeBytes: number): Promise<Wo
       await append(log, partition, [recordsOf([Number(partition.visibleEnd)], RECORD_SIZE)])
     }
   }
-  const holdDecoding = (): (() => void) => {
+  const holdReading = (): (() => void) => {
     const { promise, resolve } = Promise.withResolvers<void>()
     gate = promise
     return resolve
   }
-  return { log, partition, fill, holdDecoding }
+  return { log, partition, fill, holdReading }
 }
 
-/** Asks for the time of each offset while decoding stands still, lets `change` happen, and compares. */
-async function compare({ partition, holdDecoding }: World, change: () => Promise<void>): Promise<void> {
-  const release = holdDecoding()
+/** Asks for the time of each offset while reading stands still, lets `change` happen, and compares. */
+async function compare({ partition, holdReading }: World, change: () => Promise<void>): Promise<void> {
+  const release = holdReading()
   const asked: { wanted: bigint; answer: bigint | Promise<bigint> }[] = []
   for (let wanted = partition.logStartOffset; wanted < partition.visibleEnd; wanted++) {
-    // Just after the one before: where that ends a block, the answer lies beyond the block that is decoded.
+    // Just after the one before: where that ends a block, the answer lies beyond the block that is read.
     asked.push({ wanted, answer: partition.offsetAt(timeOf(wanted) - 1n) })
   }
   assert.ok(asked.some(({ answer }) => answer instanceof Promise))

@@ -14,6 +14,7 @@ import { BlockLoader, type BlockRange } from '../../../../src/log/io/block-loade
 import { bodyChecksum } from '../../../../src/log/io/checksum.ts'
 import type { LogFile } from '../../../../src/log/io/file-system.ts'
 import { Segment } from '../../../../src/log/io/segment.ts'
+import { systemScheduler } from '../../../../src/log/scheduler.ts'
 
 const SEED = 7
 const KIB = 1024
@@ -65,7 +66,14 @@ class BlockFile {
   }
 
   loader(decodedBlocks: number): BlockLoader {
-    return new BlockLoader({ file: () => this.#handle(), checksum: bodyChecksum, codec: plainCodec, decodedBlocks })
+    const file = () => this.#handle()
+    return new BlockLoader({
+      file,
+      scheduler: systemScheduler,
+      checksum: bodyChecksum,
+      codec: plainCodec,
+      decodedBlocks,
+    })
   }
 
   #handle(): LogFile {
