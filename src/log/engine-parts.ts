@@ -12,7 +12,7 @@ import type { EngineOptions } from './engine-options.ts'
 import { zstdCodec } from './io/block-codec.ts'
 import { bodyChecksum } from './io/checksum.ts'
 import { Journal } from './io/journal.ts'
-import { JournalFiles } from './io/journal-files.ts'
+import { JournalFiles, type JournalFilesOptions } from './io/journal-files.ts'
 import { JournalReader } from './io/journal-reader.ts'
 import type { FoundJournal } from './io/journal-recovery.ts'
 import { LargeBatches } from './io/large-batches.ts'
@@ -89,10 +89,15 @@ export function createRemoval(
   return new SegmentRemoval({ ...needs, fileSystem, descriptors, scheduler, isUnlinkedBeforeFloor })
 }
 
-export function createJournalFiles(options: EngineOptions, found: FoundJournal): JournalFiles {
+export function createJournalFiles(
+  options: EngineOptions,
+  found: FoundJournal,
+  needs: Pick<JournalFilesOptions, 'nextSequence' | 'recycling'>,
+): JournalFiles {
   const { fileSystem, settings, storeIdBytes, descriptors, hints, keys = noKeys, rules = {} } = options
   return new JournalFiles(
     {
+      ...needs,
       fileSystem,
       storeIdBytes,
       fileSize: settings.journal_file_size,

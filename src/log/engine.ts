@@ -17,7 +17,7 @@ import type {
   TopicOptions,
 } from './api.ts'
 import { AppendPath } from './append-path.ts'
-import { writeCheckpoint } from './checkpoint.ts'
+import { keepOwed, writeCheckpoint } from './checkpoint.ts'
 import { alignUp } from './core/byte-area.ts'
 import { FlashBudget } from './core/flash-budget.ts'
 import { PAGE_SIZE } from './core/journal-format.ts'
@@ -61,6 +61,7 @@ import {
   reportMissingFiles,
   reportUnknownKeys,
   reportUnopened,
+  reportUnreadable,
 } from './recovery-report.ts'
 import type { SegmentRemoval } from './segment-removal.ts'
 import { activeView, sealedViews } from './segment-views.ts'
@@ -129,6 +130,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     })
     this.damagedPaths = [...clearLeftovers(fileSystem, recovered), ...found.strangers.map((name) => `journal/${name}`)]
     reportUnknownKeys(recovered, report)
+    reportUnreadable(recovered, report)
     reportMissingFiles(recovered, report)
     reportUnopened(recovered.damage.unopened, report, options.setAside)
     this.#runNumber = recovered.highestRun
@@ -146,7 +148,10 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     }
 
     setFileStates(found, start.isAllOnDisk, keys.currentId)
-    this.files = createJournalFiles(options, found)
+    this.files = createJournalFiles(options, found, {
+      nextSequence: () => this.journal.nextSequence,
+      recycling: () => keepOwed(options.hints, this.partitions.values()),
+    })
     const { files, budget, segmentFiles, producers } = this
     const maintenance = () => this.maintenance
     const settled = () => this.#moved.notify()
@@ -384,8 +389,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   }
 
   #checkpoint(packed: readonly LogPartition[]): void {
-    const { producers, partitions } = this
-    writeCheckpoint({ producers, store: this.#options.hints, partitions: partitions.values() }, packed)
+    writeCheckpoint({ producers: this.producers, store: this.#options.hints }, packed)
   }
 
   /** Segments went: who waits for room goes on, and retention sees whether more have to go. */

@@ -42,6 +42,20 @@ export function reportUnopened(
   }
 }
 
+/** Batches at the end of their partition, and those of partitions unknown, leave no hole that would tell of them. */
+export function reportUnreadable({ damage, unreadableBytes }: Recovered, report: ReportFinding): void {
+  const { damagedBatches } = damage
+  if (unreadableBytes === 0 && damagedBatches === 0) return
+  const batches = damagedBatches === 1 ? '1 batch is' : `${damagedBatches} batches are`
+  const text = `${batches} damaged, ${formatBytes(unreadableBytes)} that may have held more cannot be read: ${CONSEQUENCE}`
+  report({
+    event: 'log.journal.damaged',
+    level: 'error',
+    text: `journal: ${text}`,
+    fields: { batch_count: damagedBatches, size_bytes: unreadableBytes, error_code: 'EDGE_BATCH_CORRUPT' },
+  })
+}
+
 /** Nothing else tells of them: who reads goes on above all offsets that they may have given. */
 export function reportMissingFiles({ missing }: Recovered, report: ReportFinding): void {
   for (const { level, path, text } of describeMissing(missing)) {

@@ -59,6 +59,8 @@ export interface Recovered {
   readonly again: readonly GroupBuilder[]
   readonly highestRun: number
   readonly damage: DamageTally
+  /** Bytes of the files that are there in which batches may have lain. */
+  readonly unreadableBytes: number
   readonly missing: MissingJournal
   /** Batches of keys that were deleted. */
   readonly unknownKeys: ReadonlyMap<number, number>
@@ -116,6 +118,7 @@ export function recoverPartitions(options: RecoveryOptions): Recovered {
       partition.noteTag(header.baseOffset, tag)
     }
   })
+  const unreadableBytes = damage.lostBytes
   const missing = missingOf(options.journal, options.hints.journalFiles())
   noteMissing(damage, missing, options.journalFileSize)
   const segmentsOf = new Map<LogPartition, RecoveredSegments>()
@@ -147,6 +150,7 @@ export function recoverPartitions(options: RecoveryOptions): Recovered {
     again: again.groups(),
     highestRun: all.reduce((most, { highestRun }) => Math.max(most, highestRun), 0),
     damage,
+    unreadableBytes,
     missing,
     unknownKeys,
     damagedPaths: all.flatMap((each) => each.damagedPaths),

@@ -73,6 +73,8 @@ export class LogWorld {
   #engine: LogEngine | undefined
   #bootId = 1
   #isClosing = false
+  /** The last open said that messages are missing. */
+  #isLossTold = false
   #nextId = 1
   readonly #hints = new FakeHints()
   /** What comes next, before chance has its say again. */
@@ -352,6 +354,7 @@ export class LogWorld {
     this.#catalog.crash()
     // What lies in the cache is still there after a kill, if no sync has failed.
     if (how === 'kill' && !hadFailure && this.random.chance(0.15)) this.#loseDescriptor(before)
+    this.#isLossTold = false
     await this.#open()
     this.#isClosing = false
     const isUnsafe = how === 'cut' || hadFailure
@@ -392,18 +395,16 @@ export class LogWorld {
     const promised = max(known.durableAck, max(before?.durableEnd ?? 0n, isUnsafe ? 0n : known.writtenAck))
     const isExcused = known.damaged.some((range) => range.end >= end)
     check(end >= promised || isExcused, 'J1', `key ${key}: end ${end}, floor ${floor}, promised ${promised}`)
+    check(end >= promised || this.#isLossTold, 'J2', `key ${key}: end ${end}, promised ${promised}, not a word of it`)
     check(partition.logStartOffset >= known.purgedTo, 'J9', `key ${key}: purged to ${known.purgedTo}`)
     check(floor <= known.droppableTo, 'J9', `key ${key}: floor ${floor} above ${known.droppableTo}`)
     await this.#compare(partition, end, 'open')
     for (const offset of known.seen.keys()) {
-      check(
-        partition.nextOffset > offset || isExcused,
-        'J5',
-        `key ${key}: next ${partition.nextOffset}, seen ${offset}`,
-      )
+      check(partition.nextOffset > offset, 'J5', `key ${key}: next ${partition.nextOffset}, seen ${offset}`)
     }
     known.given = known.given.filter((each) => each.baseOffset < end)
     if (known.writtenAck > end) known.writtenAck = end
+    if (known.durableAck > end) known.durableAck = end
     known.settledCount = known.appendCount
   }
 
@@ -432,6 +433,9 @@ export class LogWorld {
         report: ({ event, level, text }) => {
           this.#note(`report: ${text}`)
           check(event !== 'log.journal.file_missing' || level === 'warn', 'J2', `no file was taken away: ${text}`)
+          const isOfDamage = event === 'log.journal.damaged'
+          if (isOfDamage || event === 'log.hole.found') this.#isLossTold = true
+          check(!isOfDamage || this.#producers.isJournalDamaged, 'J2', `nothing was damaged: ${text}`)
         },
         settings: SETTINGS,
         flashBudgetPerDayBytes: 0,

@@ -7,7 +7,7 @@
  * |----|------------------------------------------|----|-----------------------------------------------------|
  * | 0  | magic `EDGJ`                             | 32 | salt u64, random per preparing                      |
  * | 4  | version u16, 6 flags u16                 | 40 | key floor u32, 44 file size u32                     |
- * | 8  | store id, 16 bytes                       | 48 | encryption key id u32, 52 reserved                  |
+ * | 8  | store id, 16 bytes                       | 48 | encryption key id u32, 52 first sequence u64        |
  * | 24 | generation u64                           | 60 | CRC of 0..59                                        |
  *
  * Group header, 96 bytes at a multiple of 512:
@@ -55,6 +55,11 @@ export interface JournalHeader {
   readonly keyFloor: number
   readonly fileSize: number
   readonly encryptionKeyId: number
+  /**
+   * Of the oldest group that any file held when this one was prepared, or of the next one to be written: all before it lie
+   * in segments. 0: written by a version that did not tell.
+   */
+  readonly firstSequence: number
 }
 
 export interface GroupHeader {
@@ -92,6 +97,7 @@ export function encodeJournalHeader(area: ByteArea, header: JournalHeader): void
   view.setUint32(40, header.keyFloor, true)
   view.setUint32(44, header.fileSize, true)
   view.setUint32(48, header.encryptionKeyId, true)
+  setSafeU64(view, 52, header.firstSequence)
   view.setUint32(60, crc32(bytes, 0, 60, 0), true)
 }
 
@@ -108,6 +114,7 @@ export function decodeJournalHeader(area: ByteArea): JournalHeader | undefined {
     keyFloor: view.getUint32(40, true),
     fileSize: view.getUint32(44, true),
     encryptionKeyId: view.getUint32(48, true),
+    firstSequence: getSafeU64(view, 52),
   }
 }
 

@@ -47,6 +47,8 @@ export class JournalFile {
   hasFailed = false
   /** Monotonic µs of its first group, to repack it when it grows old. */
   firstGroupUs: number | undefined
+  /** Of the first group that counts. */
+  firstSequence: number | undefined
   readonly #sessions: { readonly from: number; readonly seed: number; readonly boot: number }[] = []
   /** Where groups begin, ascending; of a sealed file only, whose groups are opened whole. */
   readonly #groups: number[] = []
@@ -113,13 +115,14 @@ export class JournalFile {
 
   /** Writes a header of its own and syncs it: only then is the file a spare. Nothing in it may be needed any more. */
   async prepare(
-    header: Pick<JournalHeader, 'storeIdBytes' | 'generation' | 'salt' | 'keyFloor'>,
+    header: Pick<JournalHeader, 'storeIdBytes' | 'generation' | 'salt' | 'keyFloor' | 'firstSequence'>,
     keys: StoreKeys,
   ): Promise<void> {
     this.generation = header.generation
     this.salt = header.salt
     this.position = FIRST_GROUP_AT
     this.firstGroupUs = undefined
+    this.firstSequence = undefined
     this.#sessions.length = 0
     this.#groups.length = 0
     this.encryptionKeyId = keys.currentId

@@ -17,6 +17,14 @@ export interface JournalFilesOptions {
   readonly randomU64: () => bigint
   /** Lowest partition key that was never given. */
   readonly keyFloor: () => number
+  /** Of the next group that is written. */
+  readonly nextSequence: () => number
+  /**
+   * Before free files are prepared: what else only they told is kept elsewhere.
+   *
+   * @throws EDGE_IO, EDGE_DISK_FULL: they stay as they are.
+   */
+  readonly recycling: () => void
   /**
    * Other generations than before: to be noted, so that a file that is lost is missed. Never throws.
    *
@@ -93,7 +101,9 @@ export class JournalFiles {
     let failure: EdgeError | undefined
     const generationBefore = this.#generation
     if (this.#isNameDoubtful) await this.#syncNames()
-    for (const file of byAge(this.#files.filter((each) => each.state === 'free'))) {
+    const free = byAge(this.#files.filter((each) => each.state === 'free'))
+    if (free.length > 0) this.#options.recycling()
+    for (const file of free) {
       try {
         await this.#prepare(file)
       } catch (error) {
@@ -126,18 +136,19 @@ export class JournalFiles {
   }
 
   /**
-   * Takes the newest spare away while another is left: failures had made more files than are wanted.
+   * Takes the oldest spare away while another is left: failures had made more files than are wanted. The newest header
+   * stays, which says where the chain begins.
    *
    * @returns whether it did. @throws EDGE_IO.
    */
   async removeSpare(): Promise<boolean> {
     const spares = byAge(this.#files.filter((file) => file.state === 'spare'))
-    const newest = spares.at(-1)
-    if (newest === undefined || spares.length < 2) return false
-    this.#forget(newest)
-    newest.handle.close()
+    const [oldest] = spares
+    if (oldest === undefined || spares.length < 2) return false
+    this.#forget(oldest)
+    oldest.handle.close()
     const { fileSystem } = this.#options
-    fileSystem.unlink(journalPath(newest.number))
+    fileSystem.unlink(journalPath(oldest.number))
     await fileSystem.syncDirectory('journal')
     return true
   }
@@ -166,26 +177,55 @@ export class JournalFiles {
     this.#isNameDoubtful = false
   }
 
+  /** With which the chain of groups must begin, or one of them is lost. */
+  #firstSequence(): number {
+    return this.#files
+      .filter(({ state }) => state !== 'free')
+      .reduce((first, file) => Math.min(first, file.firstSequence ?? first), this.#options.nextSequence())
+  }
+
   async #prepare(file: JournalFile): Promise<void> {
     if (file.hasFailed || file.size !== this.#options.fileSize) return this.#replace(file)
     const { storeIdBytes, randomU64, keyFloor, keys } = this.#options
     const generation = ++this.#generation
-    await file.prepare({ storeIdBytes, generation, salt: randomU64(), keyFloor: keyFloor() }, keys)
+    const firstSequence = this.#firstSequence()
+    await file.prepare({ storeIdBytes, generation, salt: randomU64(), keyFloor: keyFloor(), firstSequence }, keys)
     this.preparedCount++
   }
 
-  /** A failed file, or one of another size: its blocks are not written to again. */
+  /**
+   * A failed file, or one of another size: its blocks are not written to again. The new one comes first, since its header
+   * says where the chain begins without the old one; a full disk has no room for both.
+   */
   async #replace(file: JournalFile): Promise<void> {
-    const { fileSystem } = this.#options
+    const isMade = await this.#makeSpare().then(
+      () => true,
+      (error) => {
+        if (toEdgeError(error).code !== 'EDGE_DISK_FULL') throw error
+        return false
+      },
+    )
     file.handle.close()
     this.#forget(file)
-    fileSystem.unlink(journalPath(file.number))
+    this.#options.fileSystem.unlink(journalPath(file.number))
     this.#isNameDoubtful = true
     await this.#syncNames()
+    if (!isMade) await this.#makeSpare()
+  }
+
+  async #makeSpare(): Promise<void> {
     await this.add()
     const made = this.#files.at(-1)
     if (made === undefined) throw new EdgeError('EDGE_INTERNAL', 'the journal file just made is missing')
-    await this.#prepare(made)
+    try {
+      await this.#prepare(made)
+    } catch (error) {
+      // Tried again with another one: each try would leave one more.
+      this.#files = this.#files.filter((each) => each !== made)
+      made.handle.close()
+      this.#options.fileSystem.unlink(journalPath(made.number))
+      throw error
+    }
   }
 }
 

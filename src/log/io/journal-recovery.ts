@@ -24,6 +24,7 @@ import {
   type GroupHeader,
   JOURNAL_HEADER_SIZE,
   JOURNAL_VERSION,
+  type JournalHeader,
   seedOf,
 } from '../core/journal-format.ts'
 import { MAX_JOURNAL_FILE_NUMBER } from '../core/journal-index.ts'
@@ -53,6 +54,8 @@ export interface FoundJournal {
   readonly garbledNames: readonly string[]
   /** Files that end before the size their header says. */
   readonly cutShort: readonly CutFile[]
+  /** Where the chain of groups must begin, as the newest header says; 0: nobody says it. */
+  readonly firstSequence: number
   /** What the newest header says of the store. */
   readonly witness: { readonly storeId: Uint8Array; readonly nextKey: number } | undefined
 }
@@ -121,7 +124,7 @@ export function readJournal(setting: Setting): FoundJournal {
   const garbledNames: string[] = []
   const cutShort: CutFile[] = []
   const buffer = new FileBuffer()
-  let newest: { generation: number; storeIdBytes?: Uint8Array; keyFloor?: number } = { generation: 0 }
+  let newest: Partial<JournalHeader> & Pick<JournalHeader, 'generation'> = { generation: 0 }
   for (const { name, isDirectory } of setting.fileSystem.list('journal')) {
     if (isDirectory || !isFileName(name)) {
       strangers.push(name)
@@ -154,9 +157,12 @@ export function readJournal(setting: Setting): FoundJournal {
   }
   buffer.release()
   const { storeIdBytes: storeId, keyFloor: nextKey = 0 } = newest
+  // A header that cannot be read may be a newer one.
+  const firstSequence = garbledNames.length === 0 ? (newest.firstSequence ?? 0) : 0
   const witness = storeId === undefined ? undefined : { storeId, nextKey }
   const generations = found.map(({ generation }) => generation)
-  return { files, scan: scanJournal(found, setting.rules), strangers, generations, garbledNames, cutShort, witness }
+  const scan = scanJournal(found, setting.rules)
+  return { files, scan, strangers, generations, garbledNames, cutShort, firstSequence, witness }
 }
 
 /** The first look: nothing is opened for good, nothing is touched. @throws EDGE_STORE_NEWER. */
@@ -192,21 +198,20 @@ export function visitBatches(
   const { chain, gaps, proof } = journal.scan
   const buffer = new FileBuffer()
   let loaded: { file: JournalFile; area: ByteArea } | undefined
-  let before: number | undefined
+  let before = journal.firstSequence > 0 ? journal.firstSequence - 1 : undefined
   for (const link of chain) {
-    if (before !== undefined && link.header.sequence > before + 1) {
-      // Proven groups are missing. Inside a file the gap is searched below; at a file's end nothing of it is left.
-      tally.lastSequence = link.header.sequence - 1
-      if (loaded !== undefined && loaded.file.number !== link.fileId)
-        tally.lostBytes += loaded.file.size - loaded.file.position
-    }
+    const isBroken = before !== undefined && link.header.sequence > before + 1
+    // Proven groups are missing. Inside a file the gap is searched below; of those between files nothing is left.
+    if (isBroken) tally.lastSequence = link.header.sequence - 1
     before = link.header.sequence
     if (loaded?.file.number !== link.fileId) {
       const file = journal.files.find((each) => each.number === link.fileId)
       if (file === undefined) continue
+      if (isBroken) tally.lostBytes += sizeBetween(journal.files, loaded?.file, file)
       loaded = { file, area: buffer.read(file.handle) }
     }
     const { file, area } = loaded
+    file.firstSequence ??= link.header.sequence
     const { header } = link
     const group = {
       seed: seedOf(header.sessionSalt),
@@ -269,6 +274,13 @@ export function visitBatches(
     if (isDamaged) tally.damagedBatches++
     visit({ ...batch, isDamaged })
   }
+}
+
+/** What groups may have filled that follow the last one found in `last` and precede `next`. */
+function sizeBetween(files: readonly JournalFile[], last: JournalFile | undefined, next: JournalFile): number {
+  const oldest = last?.generation ?? 0
+  const between = files.filter(({ generation }) => oldest < generation && generation < next.generation)
+  return between.reduce((sum, { size }) => sum + size, last === undefined ? 0 : last.size - last.position)
 }
 
 const isBefore = (gap: ChainGap, file: JournalFile, group: GroupHeader): boolean =>

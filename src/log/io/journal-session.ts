@@ -52,11 +52,15 @@ export class JournalSession {
     return this.#salt
   }
 
+  get nextSequence(): number {
+    return this.#last.sequence + 1
+  }
+
   /** Gives a group its place in the chain and in `file`, and seals its batches, its header and, in a sealed file, its body. */
   seal(builder: GroupBuilder, file: JournalFile, flags: number, wallUs: bigint): GroupToWrite {
     const { batches, boot } = builder
     const isFirst = this.#first === undefined
-    const sequence = this.#last.sequence + 1
+    const sequence = this.nextSequence
     builder.sealBatches(seedOf(this.#salt))
     const header = {
       generation: file.generation,

@@ -93,6 +93,11 @@ export class Journal {
     return this.#options.start.boot
   }
 
+  /** Of the next group that is written. */
+  get nextSequence(): number {
+    return this.#session.nextSequence
+  }
+
   get lastSyncUs(): number {
     return this.#commit.lastSyncUs
   }
@@ -260,6 +265,7 @@ export class Journal {
     this.#countPages(position, length)
     file.noteGroup(position, this.#session.salt, builder.boot)
     file.firstGroupUs ??= this.#nowUs()
+    file.firstSequence ??= sealed.identity.sequence
     file.position = alignUp(position + length, GROUP_ALIGNMENT)
     this.#session.written(sealed)
     this.#unsynced.push({ ...sealed, file, builder })

@@ -20,6 +20,7 @@ const FILE = {
   keyFloor: 9,
   fileSize: 8 << 20,
   encryptionKeyId: 0,
+  firstSequence: 71,
 }
 
 const GROUP = {
@@ -46,7 +47,7 @@ test('a file header has the documented bytes and reads back', () => {
   encodeJournalHeader(area, FILE)
   assert.equal(
     area.bytes.toHex(),
-    '4544474a01000000000102030405060708090a0b0c0d0e0f050000000200000008070605040302010900000000008000000000000000000000000000ea2632c1',
+    '4544474a01000000000102030405060708090a0b0c0d0e0f0500000002000000080706050403020109000000000080000000000047000000000000001eed6ae2',
   )
   assert.deepEqual(decodeJournalHeader(area), FILE)
 })

@@ -31,6 +31,7 @@ const JOURNAL_FILE = {
   keyFloor: 9,
   fileSize: 8 << 20,
   encryptionKeyId: keys.currentId,
+  firstSequence: 0,
 }
 
 const GROUP = {
