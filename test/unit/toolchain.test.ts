@@ -20,3 +20,12 @@ test('every dependency is pinned to one version', () => {
   )
   assert.deepEqual(loose, [])
 })
+
+test('the checkout itself is no package to publish', () => {
+  // The client is, from dist/sdk: the root would put its own Node in front of the user's.
+  assert.equal(manifest.private, true)
+  assert.deepEqual(
+    ['files', 'main', 'exports', 'bin'].filter((key) => key in manifest),
+    [],
+  )
+})
