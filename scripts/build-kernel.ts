@@ -6,6 +6,7 @@
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import asc from 'assemblyscript/asc'
+import { readArguments } from './arguments.ts'
 
 const FOLDER = new URL('../src/sdk/wire/kernel/', import.meta.url)
 const LINE_LENGTH = 100
@@ -36,9 +37,12 @@ ${lines.map((line) => `  '${line}',`).join('\n')}
 }
 
 if (import.meta.main) {
+  const { values } = readArguments('node scripts/build-kernel.ts [--check]', {
+    options: { check: { type: 'boolean' } },
+  })
   const target = new URL('kernel-wasm.ts', FOLDER)
   const text = await buildKernelModule()
-  if (process.argv.includes('--check')) {
+  if (values.check) {
     if (text !== (await readFile(target, 'utf8'))) {
       console.error('kernel-wasm.ts is not what kernel.as compiles to: run node scripts/build-kernel.ts')
       process.exitCode = 1

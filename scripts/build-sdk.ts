@@ -8,6 +8,7 @@ import { execFileSync } from 'node:child_process'
 import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import manifest from '../package.json' with { type: 'json' }
+import { readArguments } from './arguments.ts'
 import { ROOT } from './executable/base-node.ts'
 
 const output = join(ROOT, 'dist/sdk')
@@ -39,6 +40,7 @@ function dependencies(): Record<string, string> {
   )
 }
 
+readArguments('npm run build:sdk', {})
 rmSync(output, { recursive: true, force: true })
 execFileSync(join(ROOT, 'node_modules/.bin/tsc'), ['-p', 'tsconfig.sdk.json'], { cwd: ROOT, stdio: 'inherit' })
 const entry = { types: './sdk/index.d.ts', default: './sdk/index.js' }

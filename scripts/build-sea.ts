@@ -1,17 +1,19 @@
 /** Builds the executables: `npm run build` both, `npm run build -- arm64` one. */
+import { readArguments, refuseArguments } from './arguments.ts'
 import { ARCHITECTURES, type Architecture } from './executable/base-node.ts'
 import { buildExecutable } from './executable/build.ts'
+
+const USAGE = 'npm run build -- [x64] [arm64]'
 
 function architecturesOf(names: readonly string[]): readonly Architecture[] {
   if (names.length === 0) return ARCHITECTURES
   return names.map((name) => {
     const architecture = ARCHITECTURES.find((known) => known === name)
-    if (architecture === undefined) throw new Error(`architecture ${name}: expected one of ${ARCHITECTURES.join(', ')}`)
-    return architecture
+    return architecture ?? refuseArguments(USAGE, `there is no architecture ${name}`)
   })
 }
 
-for (const architecture of architecturesOf(process.argv.slice(2))) {
+for (const architecture of architecturesOf(readArguments(USAGE, { allowPositionals: true }).positionals)) {
   const executable = await buildExecutable({ architecture })
   const facts = [
     `${(executable.sizeBytes / 1e6).toFixed(1)} MB`,

@@ -7,6 +7,7 @@ import { formatCommentedConfig, formatReference } from '../src/runtime/config/do
 import { LISTS, SECTIONS } from '../src/runtime/config/schema.ts'
 import { formatMetricReference } from '../src/runtime/observe/metrics-document.ts'
 import { formatErrorReference } from '../src/runtime/server/error-document.ts'
+import { readArguments } from './arguments.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 
@@ -23,6 +24,7 @@ export function generatedDocuments(): ReadonlyMap<string, string> {
 }
 
 if (import.meta.main) {
+  readArguments('node scripts/docs.ts', {})
   for (const [path, text] of generatedDocuments()) {
     mkdirSync(dirname(join(ROOT, path)), { recursive: true })
     writeFileSync(join(ROOT, path), text)

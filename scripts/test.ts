@@ -8,6 +8,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
+import { readArguments } from './arguments.ts'
 
 /** In the order of what they cost: a mistake in a core is known before the first child process is killed. */
 const FOLDERS = ['unit', 'integration', 'crash', 'simulation', 'interop']
@@ -15,6 +16,8 @@ const FOLDERS = ['unit', 'integration', 'crash', 'simulation', 'interop']
 const CONCURRENCY = 2
 /** A file that takes longer hangs. */
 const FILE_TIMEOUT_MS = 15 * 60_000
+
+const USAGE = `npm test -- [${FOLDERS.join('] [')}] [FILE, FOLDER or PATTERN ...]`
 
 const root = resolve(import.meta.dirname, '..')
 
@@ -48,7 +51,7 @@ async function main(): Promise<number> {
   }
   const events = run({
     cwd: root,
-    globPatterns: patternsOf(process.argv.slice(2)),
+    globPatterns: patternsOf(readArguments(USAGE, { allowPositionals: true }).positionals),
     concurrency: CONCURRENCY,
     timeout: FILE_TIMEOUT_MS,
   })

@@ -5,6 +5,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { readArguments, refuseArguments } from '../../scripts/arguments.ts'
 import { systemClock } from '../../src/clock.ts'
 import {
   ENCRYPTION_SETTINGS,
@@ -19,8 +20,14 @@ import { defaultsOf } from '../../src/setting.ts'
 import { recordsOf } from '../support/records.ts'
 import { topicOptions } from '../support/topic-options.ts'
 
-const seconds = Number(process.argv[2] ?? 2)
-const isSealed = process.argv[3] === 'sealed'
+const USAGE = 'node test/bench/log-append.ts [seconds per case] [sealed]'
+
+const { positionals } = readArguments(USAGE, { allowPositionals: true })
+const [secondsText = '2', form, ...more] = positionals
+const seconds = Number(secondsText)
+const isSealed = form === 'sealed'
+if (!(seconds > 0) || (form !== undefined && !isSealed) || more.length > 0)
+  refuseArguments(USAGE, `found ${positionals.join(' ')}`)
 const PAYLOAD_SIZE = 200
 
 interface Case {

@@ -8,6 +8,7 @@
  */
 import { execFileSync } from 'node:child_process'
 import { cpus, release } from 'node:os'
+import { readArguments, refuseArguments } from '../../scripts/arguments.ts'
 import { benchBroker } from './broker.ts'
 import { benchFlash } from './flash.ts'
 import { benchIdle } from './idle.ts'
@@ -15,9 +16,17 @@ import { benchStart } from './start.ts'
 
 const BENCHES = { broker: benchBroker, start: benchStart, idle: benchIdle, flash: benchFlash } as const
 
-const words = process.argv.slice(2)
-const rounds = Number(words[words.indexOf('--rounds') + 1] ?? 3) || 3
-const chosen = Object.keys(BENCHES).filter((name) => words.includes(name))
+const USAGE = 'npm run bench -- [broker] [start] [idle] [flash] [--rounds 3]'
+
+const { values, positionals: chosen } = readArguments(USAGE, {
+  allowPositionals: true,
+  options: { rounds: { type: 'string', default: '3' } },
+})
+const rounds = Number(values.rounds)
+if (!Number.isInteger(rounds) || rounds < 1)
+  refuseArguments(USAGE, `--rounds: found ${values.rounds}, expected 1 or more`)
+const unknown = chosen.find((name) => !(name in BENCHES))
+if (unknown !== undefined) refuseArguments(USAGE, `there is no bench ${unknown}`)
 const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()
 console.log(
   `${cpus().length} x ${cpus()[0]?.model ?? 'unknown CPU'}, Linux ${release()}, Node ${process.versions.node}, commit ${commit}`,

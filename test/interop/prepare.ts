@@ -3,9 +3,11 @@
  * alone; what cannot be made is named, and its tests will be skipped for that reason. Compiling stops when
  * EDGE_INTEROP_BUDGET_MINUTES are over.
  */
+import { readArguments } from '../../scripts/arguments.ts'
 import { CLIENT_RUNS } from './client-catalog.ts'
 import { PREPARATIONS } from './toolchain/preparations.ts'
 
+readArguments('node test/interop/prepare.ts', {})
 const wanted = new Map(CLIENT_RUNS.map(({ client, version }) => [`${client} ${version}`, { client, version }]))
 for (const [name, { client, version }] of wanted) {
   const started = Date.now()
