@@ -42,7 +42,7 @@ const MAX_READS_AHEAD = 2
 /** Bytes that one read of several blocks takes at most. */
 export const MAX_RUN_SIZE = 256 * 1024
 /** Blocks that one read takes at most; and of those that are kept, a quarter. */
-const MAX_RUN_BLOCKS = 8
+export const MAX_RUN_BLOCKS = 8
 const RUN_SHARE = 1 / 4
 
 /** A block on its way into memory: who wants the same one waits for it. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { EdgeError } from '../../../../src/errors.ts'
 import { alignUp, createArea } from '../../../../src/log/core/byte-area.ts'
 import { crc32 } from '../../../../src/log/core/checksum.ts'
@@ -10,7 +11,7 @@ import {
   encodeBlockHeader,
 } from '../../../../src/log/core/segment-format.ts'
 import { plainCodec } from '../../../../src/log/io/block-codec.ts'
-import { BlockLoader, type BlockRange } from '../../../../src/log/io/block-loader.ts'
+import { BlockLoader, type BlockRange, MAX_RUN_BLOCKS } from '../../../../src/log/io/block-loader.ts'
 import { bodyChecksum } from '../../../../src/log/io/checksum.ts'
 import type { LogFile } from '../../../../src/log/io/file-system.ts'
 import { Segment } from '../../../../src/log/io/segment.ts'
@@ -116,7 +117,11 @@ async function loaded(loader: BlockLoader, file: BlockFile, from: number, count 
   return found ?? 'nothing'
 }
 
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+/** A run decodes a block in each turn. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < MAX_RUN_BLOCKS; turn++) await setImmediate()
+}
+
 const isThere = (loader: BlockLoader, file: BlockFile): boolean[] =>
   file.ranges.map(({ position }) => loader.decoded(file.segment, position) !== undefined)
 
@@ -128,6 +133,16 @@ test('blocks that lie one behind the other come with one read', async () => {
   assert.deepEqual(file.reads, [[0, file.ranges[3]?.position]])
   assert.deepEqual(isThere(loader, file), [true, true, true, false])
   assert.deepEqual(loader.decoded(file.segment, file.ranges[2]?.position ?? 0), new Uint8Array(300).fill(3))
+})
+
+test('the first of a run is there a turn before the others', async () => {
+  const file = new BlockFile([100, 200, 300, 400])
+  const loader = file.loader(16)
+  await loaded(loader, file, 0, 3)
+  assert.deepEqual(isThere(loader, file), [true, false, false, false])
+  // Who comes for one of them meanwhile gets it, and nothing is read twice.
+  assert.deepEqual(await loaded(loader, file, 1, 2), new Uint8Array(200).fill(2))
+  assert.equal(file.reads.length, 1)
 })
 
 test('what one cannot read costs its own block alone', async () => {
