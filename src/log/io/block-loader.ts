@@ -63,6 +63,7 @@ export class BlockLoader {
   readonly maxRun: number
   #reading: Reading[] = []
   #readsAhead = 0
+  #isClosed = false
 
   constructor(options: BlockLoaderOptions) {
     this.#options = options
@@ -76,7 +77,9 @@ export class BlockLoader {
     this.#decoded.forget(path)
   }
 
-  clear(): void {
+  /** Nothing is read any more. */
+  close(): void {
+    this.#isClosed = true
     this.#decoded.clear()
   }
 
@@ -104,15 +107,25 @@ export class BlockLoader {
     return first.ended.promise
   }
 
-  /** Begins to decode what a reader that goes on will want next. */
+  /** Decodes what a reader that goes on will want next, in a later turn: first it is to have what it asked for. */
   readAhead(segment: Segment, run: readonly BlockRange[]): void {
-    if (this.#readsAhead >= MAX_READS_AHEAD) return
+    if (this.#readsAhead >= MAX_READS_AHEAD || this.#missingOf(segment, run) === undefined) return
+    this.#readsAhead++
+    void this.#nextTurn()
+      .then(() => this.#runAhead(segment, run))
+      .finally(() => this.#readsAhead--)
+  }
+
+  async #runAhead(segment: Segment, run: readonly BlockRange[]): Promise<void> {
+    const missing = this.#isClosed ? undefined : this.#missingOf(segment, run)
+    if (missing !== undefined) await this.#run(this.#begin(segment, missing, this.#decoded.aheadCount))
+  }
+
+  /** What is left of the run behind what is there already. */
+  #missingOf(segment: Segment, run: readonly BlockRange[]): Run<BlockRange> | undefined {
     const start = run.findIndex((range) => !this.#isThere(segment, range))
     const [first, ...others] = run.slice(start)
-    if (start < 0 || first === undefined) return
-    const readings = this.#begin(segment, [first, ...others], this.#decoded.aheadCount)
-    this.#readsAhead++
-    void this.#run(readings).finally(() => this.#readsAhead--)
+    return start < 0 || first === undefined ? undefined : [first, ...others]
   }
 
   #find(segment: Segment, { position }: BlockRange): Reading | undefined {

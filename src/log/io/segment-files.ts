@@ -55,7 +55,7 @@ export class SegmentFiles {
   close(): void {
     for (const handle of this.#open.values()) handle.close()
     this.#open.clear()
-    this.blocks.clear()
+    this.blocks.close()
   }
 
   /** Where a segment's blocks lie: from its index, or from its block headers when it has none or a damaged one. */

@@ -117,9 +117,9 @@ async function loaded(loader: BlockLoader, file: BlockFile, from: number, count 
   return found ?? 'nothing'
 }
 
-/** A run decodes a block in each turn. */
+/** A run begins in the next turn and decodes a block in each. */
 async function settled(): Promise<void> {
-  for (let turn = 0; turn < MAX_RUN_BLOCKS; turn++) await setImmediate()
+  for (let turn = 0; turn <= MAX_RUN_BLOCKS; turn++) await setImmediate()
 }
 
 const isThere = (loader: BlockLoader, file: BlockFile): boolean[] =>
@@ -204,10 +204,25 @@ test('no more than two reads ahead run at once', async () => {
   const file = new BlockFile(Array.from({ length: 8 }, () => 100))
   const loader = file.loader(16)
   for (const range of file.ranges.slice(0, 7)) loader.readAhead(file.segment, [range])
-  assert.equal(file.reads.length, 2)
+  assert.equal(file.reads.length, 0, 'the reader is answered first')
   await settled()
+  assert.equal(file.reads.length, 2)
   loader.readAhead(file.segment, file.ranges.slice(3, 4))
+  await settled()
   assert.equal(file.reads.length, 3)
+})
+
+test('what was to be read ahead is not, when the reader had to load it meanwhile or the store is closed', async () => {
+  const file = new BlockFile([100, 200, 300, 400])
+  const loader = file.loader(16)
+  loader.readAhead(file.segment, file.ranges.slice(0, 1))
+  await loaded(loader, file, 0)
+  await settled()
+  assert.equal(file.reads.length, 1)
+  loader.readAhead(file.segment, file.ranges.slice(1, 2))
+  loader.close()
+  await settled()
+  assert.equal(file.reads.length, 1)
 })
 
 test('where readers are too many for what is read ahead, it becomes less', async () => {
