@@ -49,6 +49,8 @@ export class JournalFile {
   firstGroupUs: number | undefined
   /** Of the first group that counts. */
   firstSequence: number | undefined
+  /** Bytes before the first group that could be read when it was found, replaced ones included. */
+  unreadSize = 0
   readonly #sessions: { readonly from: number; readonly seed: number; readonly boot: number }[] = []
   /** Where groups begin, ascending; of a sealed file only, whose groups are opened whole. */
   readonly #groups: number[] = []

@@ -151,6 +151,7 @@ export function readJournal(setting: Setting): FoundJournal {
     if (!isOurs) continue
     const groups = findGroups(area, { generation, salt }, setting.checksum)
     found.push({ id: number, generation, groups })
+    file.unreadSize = Math.max(0, (groups[0]?.header.position ?? foundSize) - FIRST_GROUP_AT)
     // One without a group where the first one stands was never written to.
     const mayHold = groups.length > 0 || foundSize < FIRST_GROUP_AT + GROUP_HEADER_SIZE
     if (mayHold && foundSize < header.fileSize) cutShort.push({ name, expectedSize: header.fileSize, foundSize })
@@ -276,11 +277,11 @@ export function visitBatches(
   }
 }
 
-/** What groups may have filled that follow the last one found in `last` and precede `next`. */
+/** Bytes that groups may have filled which follow the last one found in `last` and precede `next`. */
 function sizeBetween(files: readonly JournalFile[], last: JournalFile | undefined, next: JournalFile): number {
   const oldest = last?.generation ?? 0
   const between = files.filter(({ generation }) => oldest < generation && generation < next.generation)
-  return between.reduce((sum, { size }) => sum + size, last === undefined ? 0 : last.size - last.position)
+  return between.reduce((sum, { unreadSize }) => sum + unreadSize, last === undefined ? 0 : last.size - last.position)
 }
 
 const isBefore = (gap: ChainGap, file: JournalFile, group: GroupHeader): boolean =>

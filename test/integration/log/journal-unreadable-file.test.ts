@@ -31,8 +31,8 @@ const FULL_COUNT = BigInt(BATCH.records * BATCHES_PER_FILE)
 const TOPICS = ['oldest', 'middle', 'newest'] as const
 /** With what is left behind the last group of the file before. */
 const TOLD =
-  /^error log\.journal\.damaged journal: 0 batches are damaged, 25[68]\.\d KiB that may have held more cannot be read/
-const CHECKED = /^error journal 25[68]\.\d KiB that may have held messages cannot be read$/
+  /^error log\.journal\.damaged journal: 0 batches are damaged, 25[24]\.\d KiB that may have held more cannot be read/
+const CHECKED = /^error journal 25[24]\.\d KiB that may have held messages cannot be read$/
 
 const open = (path: string): Promise<Log> =>
   openLog({ path, clock: systemClock, logger: silentLogger, settings: SETTINGS })
