@@ -25,6 +25,8 @@ const KNOWN: readonly (readonly [number, number, string])[] = [
   [420405, 600, 'a jump ended where an earlier one had, which was lost with the last block of a segment'],
   [303317, 600, 'offsets went on too low where what was synced last was missing as well'],
   [790076, 800, 'a file that was being made when its sync failed and the process died was taken for a sound one'],
+  [7100749, 600, 'a spare was taken away whose header alone said where the chain of groups begins'],
+  [8000959, 600, 'a failed file was taken away before another header said so'],
   [7364, 400, 'a body that was found intact was not checked again when it was read again, and had rotted'],
 ]
 
