@@ -17,6 +17,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { cFunctions } from './c-library.ts'
 
 /** One addon as the build packed it. */
 export interface PackedAddon {
@@ -113,11 +114,10 @@ export function* unnamedFiles(addon: PackedAddon): Generator<{ readonly file: nu
 
 function createMemoryFile(name: string): number | undefined {
   try {
-    const ffi = process.getBuiltinModule('node:ffi')
-    const { functions } = ffi.dlopen(null, { memfd_create: { arguments: ['string', 'u32'], return: 'i32' } })
-    let file = functions.memfd_create(name, MFD_CLOEXEC | MFD_EXEC)
+    const { memfd_create } = cFunctions({ memfd_create: { arguments: ['string', 'u32'], return: 'i32' } })
+    let file = memfd_create(name, MFD_CLOEXEC | MFD_EXEC)
     // Kernels before 6.3 refuse the flag they do not know, and need none.
-    if (file < 0) file = functions.memfd_create(name, MFD_CLOEXEC)
+    if (file < 0) file = memfd_create(name, MFD_CLOEXEC)
     return file < 0 ? undefined : file
   } catch {
     return undefined

@@ -6,6 +6,7 @@
  * Only pages that are as they are in the file: what the loader changed in memory would be lost.
  */
 import { readFileSync } from 'node:fs'
+import { cFunctions } from './c-library.ts'
 
 /** As `madvise(2)` takes it, on all architectures of Linux. */
 const MADV_DONTNEED = 4
@@ -49,11 +50,9 @@ export function unchangedProgramPages(smaps: string): readonly PageRange[] {
 
 export function unmapProgramPages(): void {
   try {
-    const { functions } = process.getBuiltinModule('node:ffi').dlopen(null, {
-      madvise: { arguments: ['u64', 'u64', 'i32'], return: 'i32' },
-    })
+    const { madvise } = cFunctions({ madvise: { arguments: ['u64', 'u64', 'i32'], return: 'i32' } })
     const ranges = unchangedProgramPages(readFileSync('/proc/self/smaps', 'latin1'))
-    for (const { from, size } of ranges) functions.madvise(from, size, MADV_DONTNEED)
+    for (const { from, size } of ranges) madvise(from, size, MADV_DONTNEED)
   } catch {
     // Not this kind of system: the pages stay mapped.
   }

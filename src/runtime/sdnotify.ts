@@ -3,6 +3,7 @@
  * where it is missing, `systemd-notify(1)` does. Outside systemd nothing happens.
  */
 import { spawn } from 'node:child_process'
+import { cFunctions } from './c-library.ts'
 
 export interface ServiceNotifier {
   /** All listeners accept and the log is open: units ordered after this one start now. */
@@ -56,16 +57,16 @@ function sender(socketPath: string): Send {
 /** @throws {Error} when this Node has no `node:ffi`, or the C library no sockets. */
 function socketSender(socketPath: string): Send {
   const address = socketAddress(socketPath)
-  const { functions } = process.getBuiltinModule('node:ffi').dlopen(null, {
+  const { socket: openSocket, sendto } = cFunctions({
     socket: { arguments: ['i32', 'i32', 'i32'], return: 'i32' },
     sendto: { arguments: ['i32', 'buffer', 'u64', 'i32', 'buffer', 'u32'], return: 'i64' },
   })
-  const socket = functions.socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)
+  const socket = openSocket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)
   if (socket < 0) throw new Error('no datagram socket')
   return (message) => {
     const bytes = Buffer.from(message)
     // A message that systemd does not take is not worth stopping for: the next one comes with the watchdog.
-    functions.sendto(socket, bytes, BigInt(bytes.length), MSG_NOSIGNAL, address, address.length)
+    sendto(socket, bytes, BigInt(bytes.length), MSG_NOSIGNAL, address, address.length)
   }
 }
 

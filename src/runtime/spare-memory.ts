@@ -4,6 +4,8 @@
  * millisecond; where the C library has none, or Node no `node:ffi`, nothing happens.
  */
 
+import { cFunctions } from './c-library.ts'
+
 const LOOK_EVERY_MS = 5000
 /** Pages of 4 KiB that came since the last time, from which on it is worth a look. */
 const LEAST_NEW_PAGES = 256
@@ -29,12 +31,10 @@ export function returnSpareMemory(ports: SpareMemoryPorts | undefined = systemPo
 
 function systemPorts(): SpareMemoryPorts | undefined {
   try {
-    const { functions } = process.getBuiltinModule('node:ffi').dlopen(null, {
-      malloc_trim: { arguments: ['u64'], return: 'i32' },
-    })
+    const { malloc_trim } = cFunctions({ malloc_trim: { arguments: ['u64'], return: 'i32' } })
     return {
       pageCount: () => process.resourceUsage().minorPageFault,
-      trim: () => void functions.malloc_trim(0n),
+      trim: () => void malloc_trim(0n),
       every(milliseconds, task) {
         const timer = setInterval(task, milliseconds)
         timer.unref()

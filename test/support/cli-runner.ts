@@ -34,7 +34,7 @@ export function startCommand(
   input: string | null = null,
 ): Started {
   const inherited = Object.entries(process.env).filter(([name]) => !/^(IGGY|EDGE)_/.test(name))
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', MAIN, ...words], {
+  const child = spawn(process.execPath, [MAIN, ...words], {
     stdio: ['pipe', 'pipe', 'pipe'],
     env: { ...Object.fromEntries(inherited), ...environment },
     timeout: TIMEOUT_MS,

@@ -36,3 +36,12 @@ test('a first start that fails on a port has shown the root password, and the su
   assert.equal(code, 0)
   assert.doesNotMatch(stderr, /Generated/, 'it is shown once')
 })
+
+test('an edge from the sources tells nothing of the Node it runs on', async () => {
+  using edge = startCommand(['run', '--dev', '--data', join(folder, 'quiet')], LOOPBACK_ENVIRONMENT)
+  await edge.sees(/edge\.ready.*\n/)
+  edge.interrupt()
+  const { code, stderr } = await edge.done
+  assert.equal(code, 0)
+  assert.doesNotMatch(stderr, /Warning/)
+})

@@ -1,0 +1,24 @@
+/**
+ * Calls into the C library, for what Node has no interface to. Each caller names its own functions and does without them
+ * where there are none: not every C library has all of them, and not every Node has `node:ffi`.
+ */
+import type { FunctionDefinitions, WrappedFunctionsFromDefinitions } from 'node:ffi'
+
+/** @throws {Error} when this Node has no `node:ffi`, or the C library one of the functions not. */
+export function cFunctions<const T extends FunctionDefinitions>(signatures: T): WrappedFunctionsFromDefinitions<T> {
+  return foreignFunctions().dlopen(null, signatures).functions
+}
+
+/**
+ * Node warns at the first use that this interface may change, which tells whoever runs the edge nothing: its Node is pinned.
+ * Nothing else can warn meanwhile, as this is one synchronous call.
+ */
+function foreignFunctions(): typeof import('node:ffi') {
+  const { emitWarning } = process
+  process.emitWarning = () => {}
+  try {
+    return process.getBuiltinModule('node:ffi')
+  } finally {
+    process.emitWarning = emitWarning
+  }
+}
