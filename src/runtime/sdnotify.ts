@@ -3,7 +3,7 @@
  * where it is missing, `systemd-notify(1)` does. Outside systemd nothing happens.
  */
 import { spawn } from 'node:child_process'
-import { cFunctions } from './c-library.ts'
+import { cFunctions } from '../c-library.ts'
 
 export interface ServiceNotifier {
   /** All listeners accept and the log is open: units ordered after this one start now. */

@@ -4,7 +4,7 @@
  * millisecond; where the C library has none, or Node no `node:ffi`, nothing happens.
  */
 
-import { cFunctions } from './c-library.ts'
+import { cFunctions } from '../c-library.ts'
 
 const LOOK_EVERY_MS = 5000
 /** Pages of 4 KiB that came since the last time, from which on it is worth a look. */

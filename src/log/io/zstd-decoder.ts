@@ -4,6 +4,7 @@
  * and work for the collector; it does it where this Node has no `node:ffi`, or its zstd cannot be called.
  */
 import { zstdDecompressSync } from 'node:zlib'
+import { cFunctions } from '../../c-library.ts'
 import { discard } from '../../discard.ts'
 
 /** Fills `target` with what the frames hold. @throws {Error} when they are damaged, or hold more or less than that. */
@@ -12,23 +13,26 @@ export type DecompressInto = (compressed: Uint8Array, target: Uint8Array) => voi
 /** The least output buffer of Node's zlib. */
 const MIN_CHUNK = 64
 
-/** The context is made at the first use and kept: 160 KB. */
+/** What decompresses best here. It looks, and makes its context of 160 KB, when it is first used. */
 export function createZstdDecoder(): DecompressInto {
-  return nativeDecoder() ?? decompressByZlib
+  let decompress: DecompressInto | undefined
+  return (compressed, target) => {
+    decompress ??= createNativeDecoder() ?? decompressByZlib
+    decompress(compressed, target)
+  }
 }
 
-function nativeDecoder(): DecompressInto | undefined {
+export function createNativeDecoder(): DecompressInto | undefined {
   try {
-    const { functions } = process.getBuiltinModule('node:ffi').dlopen(null, {
+    const { ZSTD_createDCtx: createContext, ZSTD_decompressDCtx: decompress } = cFunctions({
       ZSTD_createDCtx: { arguments: [], return: 'pointer' },
       ZSTD_decompressDCtx: { arguments: ['pointer', 'buffer', 'u64', 'buffer', 'u64'], return: 'u64' },
     })
-    let context = 0n
+    const context = createContext()
+    if (context === 0n) return undefined
     return (compressed, target) => {
-      if (context === 0n) context = functions.ZSTD_createDCtx()
-      if (context === 0n) throw new Error('no memory for a zstd context')
       const room = BigInt(target.length)
-      const size = functions.ZSTD_decompressDCtx(context, target, room, compressed, BigInt(compressed.length))
+      const size = decompress(context, target, room, compressed, BigInt(compressed.length))
       // Codes of errors are larger than any size.
       if (size !== room) throw unlike(target, size)
     }

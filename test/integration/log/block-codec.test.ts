@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { zstdDecompressSync } from 'node:zlib'
 import { BLOCK_CODEC } from '../../../src/log/core/segment-format.ts'
 import { zstdCodec } from '../../../src/log/io/block-codec.ts'
-import { createZstdDecoder, decompressByZlib } from '../../../src/log/io/zstd-decoder.ts'
+import { createNativeDecoder, decompressByZlib } from '../../../src/log/io/zstd-decoder.ts'
 import { MAX_FRAME_SIZE, ZstdFrames } from '../../../src/log/io/zstd-frames.ts'
 
 const readings = (size: number, seed: number): Uint8Array =>
@@ -45,8 +45,7 @@ test('a block that is larger than it says, or cut, is refused', async () => {
   await assert.rejects(zstdCodec.decode({ ...block, bytes: block.bytes.subarray(0, block.bytes.length - 5) }, 65_536))
 })
 
-const native = createZstdDecoder()
-test('the zstd of this Node can be called', () => assert.notEqual(native, decompressByZlib))
+const native = createNativeDecoder() ?? assert.fail('the zstd of this Node cannot be called')
 
 for (const [name, decompress] of [
   ['called by ffi', native],

@@ -1,10 +1,11 @@
 /**
- * Calls into the C library, for what Node has no interface to. Each caller names its own functions and does without them
- * where there are none: not every C library has all of them, and not every Node has `node:ffi`.
+ * Calls C functions of this process, for what Node has no interface to: of the C library, and of those that Node carries.
+ * Each caller names its own and does without them where there are none: not every C library has all of them, and not every
+ * Node has `node:ffi`.
  */
 import type { FunctionDefinitions, WrappedFunctionsFromDefinitions } from 'node:ffi'
 
-/** @throws {Error} when this Node has no `node:ffi`, or the C library one of the functions not. */
+/** @throws {Error} when this Node has no `node:ffi`, or this process one of the functions not. */
 export function cFunctions<const T extends FunctionDefinitions>(signatures: T): WrappedFunctionsFromDefinitions<T> {
   return foreignFunctions().dlopen(null, signatures).functions
 }
