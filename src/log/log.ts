@@ -89,7 +89,7 @@ async function openOnNames(options: OpenLogOptions, parts: Parts, keys: StoreKey
     ...(options.codec === undefined ? {} : { codec: options.codec }),
     ...(options.rules === undefined ? {} : { rules: options.rules }),
   })
-  for (const path of engine.damagedPaths) setAside(parts, path)
+  for (const path of engine.damagedPaths) setAside(parts, path, clock.wallUs())
   catalog.attach(engine, (key) => engine.partitions.get(key))
   metadata.useTopicKeys((streamId, topicId) => {
     const topic = catalog.topic(streamId, topicId)
@@ -155,8 +155,7 @@ function flashBudget({ settings, path }: OpenLogOptions): number {
   return isFlashDevice(path) ? AUTO_FLASH_BUDGET_BYTES : 0
 }
 
-function setAside({ fileSystem, findings, names }: Parts, path: string): void {
-  const nowUs = BigInt(Date.now()) * 1000n
+function setAside({ fileSystem, findings, names }: Parts, path: string, nowUs: bigint): void {
   const owner = names.catalog.specs().find(({ directory }) => path.startsWith(`${directory}/`))
   const what = owner === undefined ? path : `${path} of ${partitionText(names.catalog, owner)}`
   try {

@@ -195,6 +195,16 @@ test('empty, garbage and unknown files stop nothing and are set aside', async (c
   await second.close()
 })
 
+test('a file that is set aside bears the time of the clock that the log was given', async (context) => {
+  const path = folder(context)
+  await (await open(path)).close()
+  fs.writeFileSync(join(path, 'journal', 'readme'), 'hello')
+  const clock = { ...systemClock, wallUs: () => 1_234_567_890_123_456n }
+  const log = await openLog({ path, clock, logger: silentLogger, settings: SMALL })
+  await log.close()
+  assert.deepEqual(fs.readdirSync(join(path, 'quarantine')), ['1234567890123456-0-journal~readme'])
+})
+
 test('zero-filled journal files cost only what was not in segments, and no number is given twice', async (context) => {
   const path = folder(context)
   const log = await open(path)
