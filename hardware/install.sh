@@ -39,12 +39,23 @@ if [ -z "$destination" ]; then
   ldconfig -p | grep -q 'libatomic\.so\.1' || fail "libatomic is missing: apt-get install libatomic1"
 fi
 
+# Before the first start the service has no data folder, and no users in it.
+is_first=false
+[ -d "$destination/var/lib/iggy-edge" ] || is_first=true
+
 put 0755 "$executable" /usr/local/bin/iggy-edge
 put 0644 "$here/iggy-edge.service" /etc/systemd/system/iggy-edge.service
 put 0644 "$here/sysctl.conf" /etc/sysctl.d/60-iggy-edge.conf
 put 0644 "$here/journald.conf" /etc/systemd/journald.conf.d/60-iggy-edge.conf
 put 0644 "$here/README.md" /usr/share/doc/iggy-edge/README.md
 put 0644 "$here/../NOTICE" /usr/share/doc/iggy-edge/NOTICE
+# The build puts the licences of others beside the executable; an update must not fail for want of them.
+licences=$(dirname "$executable")/THIRD-PARTY.txt
+if [ -f "$licences" ]; then
+  put 0644 "$licences" /usr/share/doc/iggy-edge/THIRD-PARTY.txt
+else
+  echo "install: $licences is missing: hand the licences in it on with the executable" >&2
+fi
 if [ -e "$destination/etc/iggy-edge/edge.toml" ]; then
   echo "kept $destination/etc/iggy-edge/edge.toml"
 else
@@ -59,4 +70,6 @@ systemctl restart systemd-journald
 systemctl enable iggy-edge
 systemctl restart iggy-edge
 systemctl --no-pager --lines=0 status iggy-edge
-echo "the password of root was generated: journalctl -u iggy-edge shows it once"
+if $is_first; then
+  echo "unless /etc/iggy-edge/environment names one, a root password was generated: journalctl -u iggy-edge shows it once"
+fi

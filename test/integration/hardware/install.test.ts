@@ -14,6 +14,7 @@ test('files are staged for an image, and an existing configuration is kept', (co
   context.after(() => rmSync(folder, { recursive: true }))
   const executable = join(folder, 'executable')
   writeFileSync(executable, 'first')
+  writeFileSync(join(folder, 'THIRD-PARTY.txt'), 'licences of others')
   const root = join(folder, 'root')
   const install = (): string =>
     execFileSync(script, [executable], { encoding: 'utf8', env: { ...process.env, DESTDIR: root } })
@@ -22,6 +23,7 @@ test('files are staged for an image, and an existing configuration is kept', (co
   assert.equal(readFileSync(join(root, 'usr/local/bin/iggy-edge'), 'utf8'), 'first')
   assert.equal(statSync(join(root, 'usr/local/bin/iggy-edge')).mode & 0o777, 0o755)
   assert.ok(existsSync(join(root, 'etc/systemd/system/iggy-edge.service')))
+  assert.equal(readFileSync(join(root, 'usr/share/doc/iggy-edge/THIRD-PARTY.txt'), 'utf8'), 'licences of others')
   const configuration = join(root, 'etc/iggy-edge/edge.toml')
   assert.equal(readFileSync(configuration, 'utf8'), readFileSync(join(ROOT, 'config/edge.toml'), 'utf8'))
 
@@ -31,6 +33,16 @@ test('files are staged for an image, and an existing configuration is kept', (co
   assert.equal(readFileSync(configuration, 'utf8'), '# of the operator')
   assert.equal(readFileSync(join(root, 'usr/local/bin/iggy-edge'), 'utf8'), 'second')
   assert.deepEqual(readdirSync(join(root, 'usr/local/bin')), ['iggy-edge'])
+})
+
+test('an installation without the licences of others is told, and goes on', (context) => {
+  const folder = mkdtempSync(join(tmpdir(), 'install-'))
+  context.after(() => rmSync(folder, { recursive: true }))
+  writeFileSync(join(folder, 'executable'), '')
+  const env = { ...process.env, DESTDIR: join(folder, 'root') }
+  const result = spawnSync(script, [join(folder, 'executable')], { encoding: 'utf8', env })
+  assert.equal(result.status, 0)
+  assert.match(result.stderr, /^install: .*THIRD-PARTY\.txt is missing: .*\n$/)
 })
 
 test('a missing executable is one line, and nothing is staged', (context) => {
