@@ -5,11 +5,9 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
-import { EdgeError } from '../errors.ts'
-import { readSyncOptions } from '../sync/index.ts'
 import type { Config } from './config/schema.ts'
 import { findExposedListeners } from './exposure.ts'
-import { syncOptionsOf } from './forwarding.ts'
+import { findSyncProblems } from './forwarding.ts'
 import { isOwnCertificate } from './listener-certificate.ts'
 
 interface CertificateKeys {
@@ -22,6 +20,9 @@ interface CertificateKeys {
 export function findConfigProblems(config: Config): readonly string[] {
   return [
     ...findExposedListeners(config),
+    ...(config.quic.enabled
+      ? ['quic.enabled: found true, but this build serves no plain QUIC; use [webtransport] or TCP']
+      : []),
     ...(config.tcp.tls_required && !config.tcp.tls_enabled
       ? ['tcp.tls_required: found true without TLS, expected tcp.tls_enabled = true beside it']
       : []),
@@ -86,17 +87,6 @@ function readPem({ key, path }: { key: string; path: string }, problems: string[
   } catch (error) {
     problems.push(`${key}: "${path}" cannot be read: ${reasonOf(error)}`)
     return null
-  }
-}
-
-function findSyncProblems(config: Config): readonly string[] {
-  try {
-    readSyncOptions(syncOptionsOf(config))
-    return []
-  } catch (error) {
-    if (!(error instanceof EdgeError)) throw error
-    const { problems } = error.details
-    return Array.isArray(problems) ? problems.map(String) : [error.message]
   }
 }
 

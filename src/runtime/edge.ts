@@ -4,7 +4,6 @@
  */
 import { resolve } from 'node:path'
 import type { Clock } from '../clock.ts'
-import { EdgeError } from '../errors.ts'
 import { type Log, openLog } from '../log/index.ts'
 import type { Logger } from '../logger.ts'
 import { type Sync, startSync } from '../sync/index.ts'
@@ -69,12 +68,6 @@ export async function startEdge(options: EdgeOptions): Promise<Edge> {
   // Configuration is judged before storage is touched.
   const problems = findConfigProblems(config)
   if (problems.length > 0) throw configInvalid(problems)
-  if (config.quic.enabled) {
-    throw new EdgeError(
-      'EDGE_FEATURE_MISSING',
-      'quic.enabled: found true, but this build serves no plain QUIC; use [webtransport] or TCP',
-    )
-  }
   await using opened = new AsyncDisposableStack()
   const edge = await compose(options, opened)
   const closing = opened.move()

@@ -1,11 +1,12 @@
 /** Ties sync to the log and tells what it does in the words of page, health and metrics. */
 import type { Clock } from '../clock.ts'
-import type { ErrorCode } from '../errors.ts'
+import { EdgeError, type ErrorCode } from '../errors.ts'
 import type { Log, Partition } from '../log/index.ts'
 import {
   type CursorStore,
   type LogSource,
   parseRoute,
+  readSyncOptions,
   type SourcePartition,
   type Sync,
   type SyncOptions,
@@ -18,6 +19,18 @@ import type { SyncLags, SyncRouteStatus } from './observe/index.ts'
 
 export function syncOptionsOf(config: Config): SyncOptions {
   return { upstreams: config['sync.upstreams'].map(upstreamSpecOf), routes: config['sync.routes'] }
+}
+
+/** @returns a line for each problem of upstreams and routes; their values alone decide. */
+export function findSyncProblems(config: Config): readonly string[] {
+  try {
+    readSyncOptions(syncOptionsOf(config))
+    return []
+  } catch (error) {
+    if (!(error instanceof EdgeError)) throw error
+    const { problems } = error.details
+    return Array.isArray(problems) ? problems.map(String) : [error.message]
+  }
 }
 
 export function logSourceOf(log: Log): LogSource {

@@ -5,6 +5,7 @@
 import { parse as parseToml, TomlError } from 'smol-toml'
 import { EdgeError } from '../../errors.ts'
 import type { Setting, SettingsTable } from '../../setting.ts'
+import { findSyncProblems } from '../forwarding.ts'
 import { type Config, LISTS, SECTIONS } from './schema.ts'
 import { formatSetting, parseSetting } from './value.ts'
 
@@ -43,8 +44,11 @@ export function loadConfig(sources: ConfigSources): Config {
   for (const [path, table] of Object.entries<SettingsTable>(LISTS))
     config[path] = takeList(path, table, lists.get(path) ?? [], problems)
 
-  if (problems.length > 0) throw configInvalid(problems)
-  return Object.freeze(config) as Config
+  const read = Object.freeze(config) as Config
+  if (problems.length === 0) return read
+  // Upstreams and routes hang on nothing else, so they need not wait until other sections are mended.
+  const isSyncRead = !problems.some((problem) => problem.startsWith('sync.'))
+  throw configInvalid(isSyncRead ? [...problems, ...findSyncProblems(read)] : problems)
 }
 
 export function configInvalid(problems: readonly string[]): EdgeError {
@@ -76,14 +80,16 @@ function takeList(
 ): readonly unknown[] {
   return Object.freeze(
     rows.map(({ found, source }, index) => {
-      const rest = new Map(Object.entries(found).map(([key, value]) => [key, { found: value, source }]))
+      const prefix = `${path}[${index}].`
+      const rest = new Map(Object.entries(found).map(([key, value]) => [prefix + key, { found: value, source }]))
       const row = Object.entries(table).map(([key, setting]) => {
-        const isMissing = !rest.has(key) && setting.kind === 'text' && setting.default === '' && setting.min === 1
-        if (isMissing) problems.push(`${path}[${index}].${key} (${source}): missing`)
-        const value = takeValue(setting, key, rest, problems)
+        const isMissing =
+          !rest.has(prefix + key) && setting.kind === 'text' && setting.default === '' && setting.min === 1
+        if (isMissing) problems.push(`${prefix}${key} (${source}): missing`)
+        const value = takeValue(setting, prefix + key, rest, problems)
         return [key, value]
       })
-      for (const key of rest.keys()) problems.push(`${path}[${index}].${key} (${source}): unknown key`)
+      for (const keyPath of rest.keys()) problems.push(`${keyPath} (${source}): unknown key`)
       return Object.freeze(Object.fromEntries(row))
     }),
   )

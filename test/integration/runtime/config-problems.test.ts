@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
+import type { EdgeError } from '../../../src/errors.ts'
 import { loadCertificate } from '../../../src/quic-edge/io/certificate.ts'
 import { loadConfig } from '../../../src/runtime/config/load.ts'
 import { findConfigProblems } from '../../../src/runtime/config-problems.ts'
@@ -95,4 +96,28 @@ test('problems of different sections come at once, upstreams by their names and 
   const text = problems.join('\n')
   assert.match(text, /http\.address.*\n.*tls_cert_file.*\n.*tls_key_file.*\n.*sync upstream "central".*\n.*sync route/)
   assert.doesNotMatch(text, /hunter2/)
+})
+
+test('routes are judged beside a key that cannot be read, unless it is one of theirs', () => {
+  const problemsWith = (keys: string): unknown => {
+    try {
+      return problemsOf(`${keys}\n[[sync.routes]]\nfrom = "a/b"\nto = "nowhere:site/x"`)
+    } catch (error) {
+      return (error as EdgeError).details.problems
+    }
+  }
+  const route = 'sync route "a/b > nowhere:site/x": expected an upstream named "nowhere", found none'
+  assert.deepEqual(problemsWith('[tcp]\nadress = "127.0.0.1:1"'), [
+    'tcp.adress (edge.toml): unknown key; did you mean tcp.address?',
+    route,
+  ])
+  assert.deepEqual(problemsWith('[[sync.upstreams]]\nname = 7\nurl = "iggy://h"'), [
+    'sync.upstreams[0].name (edge.toml): found 7, expected a text',
+  ])
+})
+
+test('plain QUIC, which this build does not serve, is told by the check already', () => {
+  assert.deepEqual(problemsOf('[quic]\nenabled = true'), [
+    'quic.enabled: found true, but this build serves no plain QUIC; use [webtransport] or TCP',
+  ])
 })
