@@ -35,20 +35,18 @@ export interface DamageListener {
 
 export const MISSING_BLOCKS = 'blocks of its segments are missing or damaged'
 
-const isBehind = (position: number, next: IndexEntry | undefined): next is IndexEntry =>
-  next !== undefined && next.position > position && next.position - position <= MAX_RUN_SIZE
-
 /** The block and those behind it, until they hold so many records or are so many. */
 export function runFrom(
   { segment, entry, entries, number }: BlockPlace,
   recordCount: number,
   maxCount: number,
 ): [BlockRange, ...BlockRange[]] {
-  const rangeOf = ({ position }: IndexEntry, next: IndexEntry | undefined): BlockRange => ({
-    position,
-    // Where blocks in between are missing, the next one does not tell how large this one is.
-    end: isBehind(position, next) ? next.position : undefined,
-  })
+  const rangeOf = ({ position }: IndexEntry, next: IndexEntry | undefined): BlockRange => {
+    // The last one ends with what counts of the file.
+    const end = next?.position ?? segment.sizeBytes
+    // Where blocks in between are missing, that does not tell how large this one is.
+    return { position, end: end > position && end - position <= MAX_RUN_SIZE ? end : undefined }
+  }
   const run: [BlockRange, ...BlockRange[]] = [rangeOf(entry, entries[number + 1])]
   let count = entry.recordCount
   for (let at = number + 1; count < recordCount && run.length < maxCount; at++) {
