@@ -105,7 +105,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   readonly #moved = new MovedPartitions()
   #gate: AppendGate | undefined
   #runNumber: number
-  readonly #isAfterCleanStop: boolean
+  readonly #isMarkLast: boolean
   #isClosed = false
 
   constructor(options: EngineOptions, found: FoundJournal) {
@@ -134,7 +134,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     reportMissingFiles(recovered, report)
     reportUnopened(recovered.damage.unopened, report, options.setAside)
     this.#runNumber = recovered.highestRun
-    this.#isAfterCleanStop = recovered.isClean
+    this.#isMarkLast = recovered.isMarkLast
 
     this.removal = createRemoval(options, {
       segmentFiles: this.segmentFiles,
@@ -181,7 +181,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   async start(): Promise<void> {
     await this.maintenance.start()
     this.files.noteGenerations()
-    if (this.#isAfterCleanStop) return this.#startSession()
+    if (this.#isMarkLast) return this.#startSession()
     if (!this.journal.hasUnsynced) return
     await this.#within(AGAIN_WAIT_MS, this.journal.flush())
   }

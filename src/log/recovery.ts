@@ -53,8 +53,11 @@ export interface RecoveryOptions {
 }
 
 export interface Recovered {
-  /** The log was closed, and nothing was written since. */
-  readonly isClean: boolean
+  /**
+   * The last group has no batches: the log was closed, or started after that, and nothing was written since. A start may lie
+   * in the cache alone, with the clean stop before it on the disk.
+   */
+  readonly isMarkLast: boolean
   readonly boot: number
   readonly again: readonly GroupBuilder[]
   readonly highestRun: number
@@ -145,7 +148,7 @@ export function recoverPartitions(options: RecoveryOptions): Recovered {
     recoverPartition(options, { partition, state, segments, damage, isClean, boot, owedOffset })
   }
   return {
-    isClean,
+    isMarkLast: options.journal.scan.chain.at(-1)?.header.batchCount === 0,
     boot,
     again: again.groups(),
     highestRun: all.reduce((most, { highestRun }) => Math.max(most, highestRun), 0),

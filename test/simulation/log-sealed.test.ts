@@ -57,6 +57,10 @@ test(`with keys that are turned on, off and over at each start, no seed of ${see
   for (let seed = from; seed < from + seeds; seed++) await check(seed, turnedKeys())
 })
 
+test('seed 9100466 stays clean: a clean stop came back where a start behind it was written over by a group that tore', async () => {
+  await check(9100466, (record) => recordingKeys([FIRST], true, record), 600)
+})
+
 test('seed 7100475 stays clean: the only group of the oldest file was unreadable, and nothing missed it', async () => {
   await check(7100475, turnedKeys(), 600)
 })

@@ -1,10 +1,17 @@
 /** What a start finds after others that changed nothing. */
 import assert from 'node:assert/strict'
-import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
+import {
+  GROUP_ALIGNMENT,
+  GROUP_HEADER_SIZE,
+  GROUP_MAGIC_AT,
+  GROUP_MAGIC_TEXT,
+  PAGE_SIZE,
+} from '../../../src/log/core/journal-format.ts'
 import { LOG_SETTINGS, type Log, openLog, type Partition } from '../../../src/log/index.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
@@ -46,4 +53,57 @@ test('offsets go on above what may have been seen once, however often an idle ed
   await append(last, partitionOf(last), batchesOf(10, 11))
   assert.equal(partitionOf(last).nextOffset, 11n + JUMP)
   await last.close()
+})
+
+/** What a process leaves that is killed now. */
+function killed(path: string, copy: string): string {
+  cpSync(path, copy, { recursive: true })
+  rmSync(join(copy, 'lock'), { force: true })
+  return copy
+}
+
+/** As a power cut leaves what was written last and not synced. */
+function tearLastGroup(path: string): void {
+  const groups = readdirSync(join(path, 'journal')).flatMap((name) => {
+    const file = join(path, 'journal', name)
+    const bytes = readFileSync(file)
+    const places = Array.from({ length: bytes.length / GROUP_ALIGNMENT }, (_, index) => index * GROUP_ALIGNMENT)
+    return places
+      .filter((at) => bytes.toString('latin1', at + GROUP_MAGIC_AT, at + 8) === GROUP_MAGIC_TEXT)
+      .map((at) => ({ file, at, sequence: bytes.readBigUInt64LE(at + 40), ordinal: bytes.readUInt32LE(at + 64) }))
+  })
+  const [last] = groups.sort((a, b) => b.ordinal - a.ordinal || Number(b.sequence - a.sequence))
+  assert.ok(last !== undefined)
+  const bytes = readFileSync(last.file)
+  bytes.fill(0, last.at + GROUP_HEADER_SIZE, last.at + GROUP_HEADER_SIZE + GROUP_ALIGNMENT)
+  writeFileSync(last.file, bytes)
+}
+
+test('a clean stop counts no more after a start that was killed before it wrote anything', async (context) => {
+  const folder = mkdtempSync(join(tmpdir(), 'edge-restarts-'))
+  context.after(() => rmSync(folder, { recursive: true, force: true }))
+  const stoppedPath = join(folder, 'stopped')
+  const first = await openAt(stoppedPath, 'boot-1')
+  const { id } = await first.catalog.createStream('s')
+  await first.catalog.createTopic(id, { name: 't', partitionCount: 1, options: topicOptions('buffered') })
+  // The clean stop takes the file's last page: a start behind it is written into another one.
+  const count = settings.journal_file_size / PAGE_SIZE - 2
+  for (let number = 0; number < count; number++) {
+    await append(first, partitionOf(first), batchesOf(number, number + 1))
+    await first.flush()
+  }
+  await first.close()
+  const idle = await openAt(stoppedPath, 'boot-1')
+  const idlePath = killed(stoppedPath, join(folder, 'idle'))
+  await idle.close()
+
+  const second = await openAt(idlePath, 'boot-1')
+  assert.equal(partitionOf(second).nextOffset, BigInt(count), 'the machine ran on, so nothing is lost')
+  await append(second, partitionOf(second), batchesOf(count, count + 5))
+  const cutPath = killed(idlePath, join(folder, 'cut'))
+  await second.close()
+  tearLastGroup(cutPath)
+
+  await using third = await openAt(cutPath, 'boot-2')
+  assert.equal(partitionOf(third).nextOffset, BigInt(count) + JUMP, 'five messages were acked behind the start')
 })
