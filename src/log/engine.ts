@@ -58,6 +58,7 @@ import { Producers } from './producers.ts'
 import {
   clearLeftovers,
   reportAdopted,
+  reportLostEnds,
   reportMissingFiles,
   reportUnknownKeys,
   reportUnopened,
@@ -131,6 +132,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     this.damagedPaths = [...clearLeftovers(fileSystem, recovered), ...found.strangers.map((name) => `journal/${name}`)]
     reportUnknownKeys(recovered, report)
     reportUnreadable(recovered, report)
+    reportLostEnds(recovered, options)
     reportMissingFiles(recovered, report)
     reportUnopened(recovered.damage.unopened, report, options.setAside)
     this.#runNumber = recovered.highestRun

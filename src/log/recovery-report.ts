@@ -5,7 +5,7 @@ import type { FileSystem } from './io/file-system.ts'
 import { journalPath } from './io/journal-file.ts'
 import type { UnopenedGroup } from './io/journal-recovery.ts'
 import type { LogPartition } from './partition.ts'
-import { topicText } from './place-text.ts'
+import { partitionText, topicText } from './place-text.ts'
 import type { ReportFinding } from './ports.ts'
 import type { MissingJournal, Recovered } from './recovery.ts'
 
@@ -54,6 +54,29 @@ export function reportUnreadable({ damage, unreadableBytes }: Recovered, report:
     text: `journal: ${text}`,
     fields: { batch_count: damagedBatches, size_bytes: unreadableBytes, error_code: 'EDGE_BATCH_CORRUPT' },
   })
+}
+
+/** The same of segments. */
+export function reportLostEnds(
+  { lostEnds }: Recovered,
+  { report, descriptors }: Pick<EngineOptions, 'report' | 'descriptors'>,
+): void {
+  for (const [partition, size] of lostEnds) {
+    const { streamId, topicId, partitionId } = partition
+    const place = partitionText(descriptors, partition)
+    report({
+      event: 'log.segment.damaged',
+      level: 'error',
+      text: `${formatBytes(size)} at the end of ${place} cannot be read: messages there are lost; new ones get offsets above theirs`,
+      fields: {
+        stream_id: streamId,
+        topic_id: topicId,
+        partition_id: partitionId,
+        size_bytes: size,
+        error_code: 'EDGE_BATCH_CORRUPT',
+      },
+    })
+  }
 }
 
 /** Nothing else tells of them: who reads goes on above all offsets that they may have given. */

@@ -64,6 +64,8 @@ export interface Recovered {
   readonly damage: DamageTally
   /** Bytes of the files that are there in which batches may have lain. */
   readonly unreadableBytes: number
+  /** Bytes at the end of partitions' segments that cannot be read and that the journal does not hold. */
+  readonly lostEnds: ReadonlyMap<LogPartition, number>
   readonly missing: MissingJournal
   /** Batches of keys that were deleted. */
   readonly unknownKeys: ReadonlyMap<number, number>
@@ -154,12 +156,18 @@ export function recoverPartitions(options: RecoveryOptions): Recovered {
     highestRun: all.reduce((most, { highestRun }) => Math.max(most, highestRun), 0),
     damage,
     unreadableBytes,
+    lostEnds: lostEndsOf(segmentsOf),
     missing,
     unknownKeys,
     damagedPaths: all.flatMap((each) => each.damagedPaths),
     repeatedPaths: all.flatMap((each) => each.repeatedPaths),
     orphanPaths: all.flatMap((each) => each.orphanPaths),
   }
+}
+
+function lostEndsOf(segmentsOf: ReadonlyMap<LogPartition, RecoveredSegments>): Map<LogPartition, number> {
+  const sizes = [...segmentsOf].map(([partition, { lostEndSize }]) => [partition, lostEndSize] as const)
+  return new Map(sizes.filter(([, size]) => size > 0))
 }
 
 /** Files of the journal that are not there, or not whole, though nothing in the others tells. */

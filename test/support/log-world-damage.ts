@@ -1,7 +1,10 @@
 /** Bit rot for `log-world.ts`: one bit of a full journal file or of a synced segment, and which offsets that may cost. */
+import { createArea } from '../../src/log/core/byte-area.ts'
+import { decodeGroupHeader, GROUP_ALIGNMENT, GROUP_HEADER_SIZE } from '../../src/log/core/journal-format.ts'
 import type { LogEngine } from '../../src/log/engine.ts'
+import type { JournalFile } from '../../src/log/io/journal-file.ts'
 import type { LogPartition } from '../../src/log/partition.ts'
-import { batchesIn, type Known, type Placed } from './log-world-parts.ts'
+import { batchesIn, type Known } from './log-world-parts.ts'
 import type { SeededRandom } from './seeded-random.ts'
 import type { SimDisk } from './sim-disk.ts'
 
@@ -33,11 +36,11 @@ export function rotJournal(parts: DamageParts): boolean {
   } else if (hit !== undefined) markDamaged(parts, hit.partition, hit.baseOffset, 1n)
   // Between batches lies a group's header. Its batches are found again by their session's salt, where another group of
   // the session tells it; else they go with it.
-  else
-    markGroup(
-      parts,
-      batches.filter(({ from }) => from > position),
-    )
+  else {
+    const end = groupEnd(file, position)
+    const lost = batches.filter(({ from }) => position < from && from < end)
+    for (const { partition, baseOffset } of lost) markDamaged(parts, partition, baseOffset, 1n)
+  }
   parts.note(`rot journal/${file.number} at ${position}`)
   disk.rot(`journal/${file.number}`, position)
   return true
@@ -64,14 +67,12 @@ export function rotSegment(parts: DamageParts): boolean {
   return true
 }
 
-/** The batches that follow each other without a gap. */
-function markGroup(parts: DamageParts, behind: readonly Placed[]): void {
-  let end = behind[0]?.from
-  for (const batch of behind) {
-    if (batch.from !== end) return
-    markDamaged(parts, batch.partition, batch.baseOffset, 1n)
-    end = batch.end
-  }
+/** Of the group whose header lies at `position`; that itself between groups. */
+function groupEnd(file: JournalFile, position: number): number {
+  const area = createArea(GROUP_HEADER_SIZE)
+  const start = position - (position % GROUP_ALIGNMENT)
+  file.handle.read(area.bytes, start)
+  return start + (decodeGroupHeader(area, 0, file, start, file.size)?.length ?? 0)
 }
 
 function markDamaged({ known }: DamageParts, partition: LogPartition, from: bigint, count: bigint): void {

@@ -434,7 +434,9 @@ export class LogWorld {
           this.#note(`report: ${text}`)
           check(event !== 'log.journal.file_missing' || level === 'warn', 'J2', `no file was taken away: ${text}`)
           const isOfDamage = event === 'log.journal.damaged'
-          if (isOfDamage || event === 'log.hole.found') this.#isLossTold = true
+          const isOfSegment = event === 'log.segment.damaged'
+          if (isOfDamage || isOfSegment || event === 'log.hole.found') this.#isLossTold = true
+          check(!isOfSegment || this.counts.rots > 0, 'J2', `nothing was damaged: ${text}`)
           check(!isOfDamage || this.#producers.isJournalDamaged, 'J2', `nothing was damaged: ${text}`)
         },
         settings: SETTINGS,
