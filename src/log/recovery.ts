@@ -272,8 +272,8 @@ function recoverPartition(options: RecoveryOptions, parts: PartitionParts): void
   }
   noteHoles(parts, segmentEnd)
   lowerToProven(options, parts, segmentEnd)
-  const isFound = state.end > segmentEnd
-  jump(options, parts, { end, boot: isFound ? state.lastBoot : (last?.lastBoot ?? 0) })
+  // Also a batch that was purged tells at which start offsets were given last.
+  jump(options, parts, { end, boot: Math.max(state.lastBoot, last?.lastBoot ?? 0) })
   // What was found but not proven may have been seen; while a duty is open it is not shown again before it is synced.
   if (partition.watermark.isOwing) partition.watermark.visibleEnd = partition.watermark.durableEnd
 }
@@ -288,7 +288,10 @@ function noteHoles({ partition, state }: PartitionParts, segmentEnd: bigint): vo
   const first = partition.index.count > 0 ? partition.index.baseOffset(0) : segmentEnd
   // Also when nothing older is left: what retention and purges took lies below the floor.
   if (first > segmentEnd) {
-    const isJump = state.firstHasGap && state.first === first
+    const isFirstOfAll = state.first === first
+    const isJump = isFirstOfAll
+      ? state.firstHasGap
+      : state.holes.some(({ end, reason }) => end === first && reason === 'jump')
     if (isJump) partition.holesFound.add({ from: segmentEnd, end: first, reason: 'jump' })
     else partition.damaged(segmentEnd, first, 'batches between segments and journal are missing')
   }

@@ -57,6 +57,14 @@ test(`with keys that are turned on, off and over at each start, no seed of ${see
   for (let seed = from; seed < from + seeds; seed++) await check(seed, turnedKeys())
 })
 
+test('seed 218 stays clean: a jump that a purge had made needless was shown before it was synced', async () => {
+  await check(218, (record) => recordingKeys([FIRST], true, record), 600)
+})
+
+test('seed 9500932 stays clean: the end of a segment was unreadable, and nobody said so', async () => {
+  await check(9500932, turnedKeys(), 600)
+})
+
 test('seed 9100466 stays clean: a clean stop came back where a start behind it was written over by a group that tore', async () => {
   await check(9100466, (record) => recordingKeys([FIRST], true, record), 600)
 })
