@@ -68,6 +68,8 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
    * Also at open: a process that was killed may have taken some.
    */
   areNamesDirty = true
+  /** The same of the folder itself, in that of the topic. */
+  isFolderNameDirty = true
   /** End of the last batch that was given offsets. */
   #lastEnd: bigint
   /** A purge is on its way to there: offsets below are not given again, or it would take new messages with it. */

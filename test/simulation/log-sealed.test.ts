@@ -61,6 +61,10 @@ test('seed 218 stays clean: a jump that a purge had made needless was shown befo
   await check(218, (record) => recordingKeys([FIRST], true, record), 600)
 })
 
+test('seed 9800747 stays clean: a folder that a killed process had made went with a power cut, and all segments in it', async () => {
+  await check(9800747, turnedKeys(), 600)
+})
+
 test('seed 9500932 stays clean: the end of a segment was unreadable, and nobody said so', async () => {
   await check(9500932, turnedKeys(), 600)
 })

@@ -291,8 +291,10 @@ export class Repacker {
     const { directory } = partition.spec
     try {
       await fileSystem.syncDirectory(directory)
-      if (isFolderNew) await fileSystem.syncDirectory(directory.slice(0, directory.lastIndexOf('/')))
+      if (isFolderNew || partition.isFolderNameDirty)
+        await fileSystem.syncDirectory(directory.slice(0, directory.lastIndexOf('/')))
       partition.areNamesDirty = false
+      partition.isFolderNameDirty = false
     } catch (error) {
       // The catalog moved the folder to the trash meanwhile: nothing of it is needed any more.
       if (!partition.isRemoved) throw error
