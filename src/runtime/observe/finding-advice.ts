@@ -27,6 +27,14 @@ export const FINDING_ADVICE: readonly (readonly [prefix: string, advice: string]
   ['log.retention', 'Old messages cannot be dropped, tried again. Look at dmesg and the rights of the data folder.'],
   ['log.journal.stuck', 'The journal cannot be emptied for lack of room: free space, or lower retention.'],
   [
+    'log.journal.damaged',
+    'What cannot be read is lost here; all else reads on. If the upstream has it, nothing is lost overall. Check the disk.',
+  ],
+  [
+    'log.segment.damaged',
+    'The messages at the end are lost here; all else reads on. If the upstream has them, nothing is lost overall. Check the disk.',
+  ],
+  [
     'log.journal',
     'A file of the data folder was deleted or overwritten. What it held is lost here; see who else writes there.',
   ],
