@@ -107,6 +107,8 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   #gate: AppendGate | undefined
   #runNumber: number
   readonly #isMarkLast: boolean
+  /** The clean stop before this start may still be all that the disk knows. */
+  #isStartUnrecorded = false
   #isClosed = false
 
   constructor(options: EngineOptions, found: FoundJournal) {
@@ -203,6 +205,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     try {
       await this.journal.startSession()
     } catch {
+      this.#isStartUnrecorded = true
       for (const { watermark } of this.partitions.values()) {
         if (watermark.isBuffered) watermark.jumpTo(watermark.nextOffset + JUMP)
       }
@@ -280,6 +283,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
 
   addPartition(spec: PartitionSpec): Partition {
     const partition = new LogPartition(spec, this)
+    if (this.#isStartUnrecorded) partition.watermark.oweFrom(partition.nextOffset)
     this.partitions.set(spec.key, partition)
     return partition
   }

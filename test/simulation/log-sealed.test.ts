@@ -65,6 +65,10 @@ test('seed 9800747 stays clean: a folder that a killed process had made went wit
   await check(9800747, turnedKeys(), 600)
 })
 
+test('seed 9800634 stays clean: a partition made after a start that could not be recorded showed what was not synced', async () => {
+  await check(9800634, turnedKeys(), 600)
+})
+
 test('seed 9500932 stays clean: the end of a segment was unreadable, and nobody said so', async () => {
   await check(9500932, turnedKeys(), 600)
 })
