@@ -6,7 +6,7 @@
 import { constants, zstdCompress, zstdDecompress } from 'node:zlib'
 import { isWorthwhile } from '../core/repack-plan.ts'
 import { BLOCK_CODEC } from '../core/segment-format.ts'
-import { createZstdDecoder } from './zstd-decoder.ts'
+import { createZstdDecoder, outputOf } from './zstd-decoder.ts'
 import { MAX_FRAME_SIZE, ZstdFrames } from './zstd-frames.ts'
 
 export interface EncodedBlock {
@@ -23,6 +23,8 @@ export interface BlockCodec {
   decodeInto(block: EncodedBlock, target: Uint8Array): void
 }
 
+/** A larger block is decompressed on the pool: it would hold the event loop up. */
+export const MAX_SIZE_AT_ONCE = MAX_FRAME_SIZE
 const LEVEL = 1
 const frames = new ZstdFrames(LEVEL)
 const decompressInto = createZstdDecoder()
@@ -36,9 +38,7 @@ export const zstdCodec: BlockCodec = {
   async decode({ codec, bytes }, rawSize) {
     if (codec === BLOCK_CODEC.plain) return bytes
     return new Promise((resolve, reject) => {
-      zstdDecompress(bytes, { maxOutputLength: rawSize }, (error, raw) =>
-        error === null ? resolve(raw) : reject(error),
-      )
+      zstdDecompress(bytes, outputOf(rawSize), (error, raw) => (error === null ? resolve(raw) : reject(error)))
     })
   },
   decodeInto({ codec, bytes }, target) {

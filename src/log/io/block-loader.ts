@@ -12,7 +12,7 @@ import type { Checksum } from '../core/checksum.ts'
 import { BLOCK_HEADER_SIZE, BLOCK_RAW_SIZE, decodeBlockHeader } from '../core/segment-format.ts'
 import type { Scheduler } from '../scheduler.ts'
 import { BlockCache } from './block-cache.ts'
-import type { BlockCodec, EncodedBlock } from './block-codec.ts'
+import { type BlockCodec, type EncodedBlock, MAX_SIZE_AT_ONCE } from './block-codec.ts'
 import type { LogFile } from './file-system.ts'
 import { openBlockBody } from './sealed-blocks.ts'
 import type { Segment } from './segment.ts'
@@ -154,6 +154,7 @@ export class BlockLoader {
   }
 
   async #run(readings: Run<Reading>): Promise<void> {
+    const { codec } = this.#options
     const [first] = readings
     let area: ByteArea
     try {
@@ -171,11 +172,14 @@ export class BlockLoader {
       if (reading !== first) await this.#nextTurn()
       try {
         const { block, rawSize } = this.#checked(reading, area, reading.range.position - from)
-        if (!this.#keep(reading, block, rawSize)) {
-          const raw = await this.#options.codec.decode(block, rawSize)
+        const isAtOnce = rawSize <= MAX_SIZE_AT_ONCE
+        if (!isAtOnce || !this.#keep(reading, rawSize, (place) => codec.decodeInto(block, place))) {
+          const raw = await codec.decode(block, rawSize)
           if (raw.length !== rawSize) throw corrupt(reading.segment, reading.range.position)
-          isAreaKept ||= raw.buffer === area.bytes.buffer
-          for (const use of reading.users) use(raw, true)
+          const isCopied = this.#keep(reading, rawSize, (place) => place.set(raw))
+          if (!isCopied) for (const use of reading.users) use(raw, true)
+          if (raw.buffer === area.bytes.buffer) isAreaKept ||= !isCopied
+          else if (isCopied) discard(raw)
         }
         this.#end(reading, reading.ended.resolve)
       } catch (error) {
@@ -208,11 +212,11 @@ export class BlockLoader {
     return { block: { codec: header.codec, bytes: body }, rawSize: header.rawSize }
   }
 
-  /** Decodes the block where it is kept, and lets its readers have it. @returns false for one that is too large for that. */
-  #keep({ segment, range, users }: Reading, block: EncodedBlock, rawSize: number): boolean {
+  /** Has the block put where it is kept, and lets its readers have it. @returns false for one that is too large for that. */
+  #keep({ segment, range, users }: Reading, rawSize: number, fill: (place: Uint8Array) => void): boolean {
     const rawView = this.#decoded.claim(rawSize)
     if (rawView === undefined) return false
-    this.#options.codec.decodeInto(block, rawView)
+    fill(rawView)
     this.#decoded.add(segment, range.position, rawView, users.length === 0)
     for (const use of users) use(rawView, false)
     return true

@@ -41,10 +41,13 @@ export function createNativeDecoder(): DecompressInto | undefined {
   }
 }
 
+/** Options of `zlib` for one output buffer that takes all, with a byte to spare so that no second one is begun. */
+export function outputOf(rawSize: number): { readonly maxOutputLength: number; readonly chunkSize: number } {
+  return { maxOutputLength: rawSize, chunkSize: Math.max(MIN_CHUNK, rawSize + 1) }
+}
+
 export const decompressByZlib: DecompressInto = (compressed, target) => {
-  // One output buffer that takes all, with a byte to spare so that no second one is begun.
-  const options = { maxOutputLength: target.length, chunkSize: Math.max(MIN_CHUNK, target.length + 1) }
-  const raw = zstdDecompressSync(compressed, options)
+  const raw = zstdDecompressSync(compressed, outputOf(target.length))
   if (raw.length !== target.length) throw unlike(target, raw.length)
   target.set(raw)
   discard(raw)

@@ -10,7 +10,7 @@ import {
   BLOCK_HEADER_SIZE,
   encodeBlockHeader,
 } from '../../../../src/log/core/segment-format.ts'
-import { plainCodec } from '../../../../src/log/io/block-codec.ts'
+import { type BlockCodec, MAX_SIZE_AT_ONCE, plainCodec } from '../../../../src/log/io/block-codec.ts'
 import { BlockLoader, type BlockRange, MAX_RUN_BLOCKS } from '../../../../src/log/io/block-loader.ts'
 import { bodyChecksum } from '../../../../src/log/io/checksum.ts'
 import type { LogFile } from '../../../../src/log/io/file-system.ts'
@@ -66,13 +66,13 @@ class BlockFile {
     this.ranges = [first, ...others]
   }
 
-  loader(decodedBlocks: number): BlockLoader {
+  loader(decodedBlocks: number, codec: BlockCodec = plainCodec): BlockLoader {
     const file = () => this.#handle()
     return new BlockLoader({
       file,
       scheduler: systemScheduler,
       checksum: bodyChecksum,
-      codec: plainCodec,
+      codec,
       decodedBlocks,
     })
   }
@@ -163,6 +163,27 @@ test('a damaged block costs itself alone, also while others wait for it', async 
   const results = await Promise.all([0, 1, 2].map((from) => loaded(loader, file, from, 3)))
   assert.deepEqual(results, [new Uint8Array(100).fill(1), 'EDGE_BATCH_CORRUPT', new Uint8Array(300).fill(3)])
   assert.equal(file.reads.length, 1)
+})
+
+test('a large block is decoded on the pool, and kept where it fits', async () => {
+  const large = MAX_SIZE_AT_ONCE + 1
+  const file = new BlockFile([MAX_SIZE_AT_ONCE, large, 3 * large])
+  const onPool: number[] = []
+  const codec: BlockCodec = {
+    ...plainCodec,
+    decode: (block, rawSize) => {
+      onPool.push(rawSize)
+      return plainCodec.decode(block, rawSize)
+    },
+  }
+  const loader = file.loader(32, codec)
+  for (const [index, size] of [MAX_SIZE_AT_ONCE, large, 3 * large].entries())
+    assert.deepEqual(await loaded(loader, file, index), new Uint8Array(size).fill(index + 1))
+  assert.deepEqual(onPool, [large, 3 * large])
+  assert.deepEqual(isThere(loader, file), [true, true, true])
+  const small = file.loader(16, codec)
+  assert.deepEqual(await loaded(small, file, 2), new Uint8Array(3 * large).fill(3))
+  assert.deepEqual(isThere(small, file), [false, false, false], 'more than half of what is kept')
 })
 
 test('a block whose end only its header says is read alone', async () => {
