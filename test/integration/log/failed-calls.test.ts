@@ -29,6 +29,10 @@ interface Faults {
   isReadFailing: boolean
   isRenameFailing: boolean
   isOpenFailing: boolean
+  /** The next sync of the journal behind a group. */
+  isGroupSyncFailing: boolean
+  /** Syncs of the journal that are to wait, when there is a list for them. */
+  heldSyncs: (() => void)[] | undefined
 }
 
 const failure = (path: string, code = 'EIO'): EdgeError =>
@@ -55,6 +59,7 @@ function faulty(inner: FileSystem, faults: Faults): FileSystem {
 }
 
 function faultyFile(path: string, inner: LogFile, faults: Faults): LogFile {
+  let isGroupWritten = false
   return {
     size: () => inner.size(),
     read(targetView, position) {
@@ -65,8 +70,18 @@ function faultyFile(path: string, inner: LogFile, faults: Faults): LogFile {
       throw failure(path)
     },
     readLater: (target, position) => inner.readLater(target, position),
-    write: (bytesView, position) => inner.write(bytesView, position),
-    datasync: (done) => inner.datasync(done),
+    write(bytesView, position) {
+      inner.write(bytesView, position)
+      isGroupWritten = position > 0
+    },
+    datasync(done) {
+      const isOfJournal = path.startsWith('journal/')
+      if (isOfJournal && isGroupWritten && faults.isGroupSyncFailing) {
+        faults.isGroupSyncFailing = false
+        setImmediate(done, failure(path))
+      } else if (isOfJournal && faults.heldSyncs !== undefined) faults.heldSyncs.push(() => inner.datasync(done))
+      else inner.datasync(done)
+    },
     truncate: (size) => inner.truncate(size),
     close: () => inner.close(),
   }
@@ -80,10 +95,18 @@ async function start(
   faults: Faults
   partitions: readonly Partition[]
   reopen: () => Promise<readonly Partition[]>
+  /** @param whenStopped called in between. */
+  reopenLog: (whenStopped?: () => void) => Promise<Log>
 }> {
   const path = fs.mkdtempSync(join(tmpdir(), 'edge-failed-calls-'))
   context.after(() => fs.rmSync(path, { recursive: true, force: true }))
-  const faults: Faults = { isReadFailing: false, isRenameFailing: false, isOpenFailing: false }
+  const faults: Faults = {
+    isReadFailing: false,
+    isRenameFailing: false,
+    isOpenFailing: false,
+    isGroupSyncFailing: false,
+    heldSyncs: undefined,
+  }
   const fileSystem = faulty(createNodeFileSystem(path), faults)
   const options = { path, clock: systemClock, logger: silentLogger, settings: SETTINGS, fileSystem }
   const log = await openLog(options)
@@ -91,13 +114,16 @@ async function start(
   const { id } = await log.catalog.createStream('plant')
   const topic = { name: 'pumps', partitionCount, options: topicOptions('durable', { segmentSizeBytes: 64 * 1024 }) }
   const { partitions } = await log.catalog.createTopic(id, topic)
-  const reopen = async (): Promise<readonly Partition[]> => {
+  const reopenLog = async (whenStopped?: () => void): Promise<Log> => {
     await log.close()
+    whenStopped?.()
     const again = await openLog(options)
     context.after(() => again.close())
-    return again.catalog.topic(id, 'pumps')?.partitions ?? []
+    return again
   }
-  return { log, faults, partitions, reopen }
+  const reopen = async (): Promise<readonly Partition[]> =>
+    (await reopenLog()).catalog.topic(id, 'pumps')?.partitions ?? []
+  return { log, faults, partitions, reopen, reopenLog }
 }
 
 test('a read of the journal that fails half-way leaves what others read before it as it was', async (context) => {
@@ -146,4 +172,26 @@ test('while no file can be opened reads fail, and nothing is passed over', async
   faults.isOpenFailing = true
   await assert.rejects(async () => again.offsetAt(1n), { code: 'EDGE_IO' })
   assert.deepEqual(await readAll(again), range(0, next))
+})
+
+test('after a start that could not be recorded, a new buffered partition acks nothing before it is synced', async (context) => {
+  const { faults, reopenLog } = await start(context, 1)
+  const log = await reopenLog(() => {
+    faults.isGroupSyncFailing = true
+  })
+  assert.equal(faults.isGroupSyncFailing, false, 'the group that ends the clean stop was not synced')
+  const topic = { name: 'valves', partitionCount: 1, options: topicOptions('buffered') }
+  const [partition] = (await log.catalog.createTopic(0, topic)).partitions
+  assert.ok(partition)
+  const held: (() => void)[] = []
+  faults.heldSyncs = held
+  let isAcked = false
+  const appended = append(log, partition, [recordsOf([0], 100)]).then(() => {
+    isAcked = true
+  })
+  await eventually(() => held.length > 0, 'the sync behind the batch begins', 5000)
+  assert.equal(isAcked, false, 'a power cut would bring the clean stop back, and with it the offset')
+  faults.heldSyncs = undefined
+  for (const sync of held) sync()
+  await appended
 })
