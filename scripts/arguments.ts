@@ -6,7 +6,7 @@ const EXIT_USAGE = 64
 
 /**
  * @param usage one line for each form of the command.
- * @param config of Node's `parseArgs`; without it the script takes no arguments.
+ * @param config of Node's `parseArgs`; an empty one for a script that takes no arguments.
  */
 export function readArguments<const T extends ParseArgsConfig>(
   usage: string,
