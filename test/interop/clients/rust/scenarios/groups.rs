@@ -102,6 +102,9 @@ pub async fn restart(world: &World) -> Outcome {
     let places = Places::default();
     let run = async {
         produce(world, &producer, 0..50, &acked).await?;
+        // A consumer that only starts meets the kill as an error of its start.
+        let runs = || !places.lock().expect("no panic").is_empty();
+        eventually("the consumer runs", async || Ok(runs())).await?;
         let (sent, answered) = tokio::join!(produce(world, &producer, 50..100, &acked), ask("restart"));
         sent.and(answered)?;
         produce(world, &producer, 100..150, &acked).await?;
