@@ -150,6 +150,8 @@ export class PartitionReader {
         takeBlock(raw, taken, isLasting)
         taken.keep()
       })
+      // Else it would be read again and again.
+      if (!taken.isDone && taken.next < range.end) throw new EdgeError('EDGE_BATCH_CORRUPT', 'its file holds others')
     } catch (error) {
       if (isShortage(error)) throw error
       partition.damaged(range.base, range.end, toEdgeError(error))

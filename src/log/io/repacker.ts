@@ -188,9 +188,9 @@ export class Repacker {
   async #finish(job: Job): Promise<void> {
     const { partition, writer } = job
     await this.#store(job, job.block)
-    // The last batch was damaged: an empty block keeps its offsets from being given again.
+    // The last batch was damaged: a block without batches keeps its offsets from being given again.
     if (job.packedEnd < job.endOffset && !partition.isRemoved) {
-      writer.append(emptyBlock(job.endOffset, partition), NO_BODY)
+      writer.append(holeBlock(job, partition), NO_BODY)
     }
   }
 
@@ -327,12 +327,13 @@ const isBlockAlone = (batchSize: number): boolean => batchSize > BLOCK_RAW_SIZE
 const NO_AREA = createArea(0)
 const NO_BODY = { codec: BLOCK_CODEC.plain, bytes: new Uint8Array(0) }
 
-const emptyBlock = (offset: bigint, partition: LogPartition): BlockFields => ({
+/** It begins where the hole does: a file that begins with it must not have the name of the one behind it. */
+const holeBlock = ({ packedEnd, endOffset }: Job, partition: LogPartition): BlockFields => ({
   rawSize: 0,
   batchCount: 0,
   flags: 0,
-  baseOffset: offset,
-  endOffset: offset,
+  baseOffset: packedEnd,
+  endOffset,
   firstTimeUs: partition.lastAppendUs,
   lastTimeUs: partition.lastAppendUs,
   boot: 0,

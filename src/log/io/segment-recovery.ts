@@ -108,7 +108,10 @@ export function recoverSegments(options: SegmentRecoveryOptions): RecoveredSegme
   return { segments, externals, orphanPaths, damagedPaths, repeatedPaths, lostEndSize, highestRun }
 }
 
-/** Of files that begin at the same offset the last one with blocks counts: the others belong to runs that were given up. */
+/**
+ * Of files that begin at the same offset the last one with messages counts: the others belong to runs that were given up, or
+ * hold nothing but the end of a hole.
+ */
 function withoutTwins(found: readonly Found[], options: SegmentRecoveryOptions, damagedPaths: string[]): Found[] {
   const kept: Found[] = []
   for (const file of found) {
@@ -117,18 +120,21 @@ function withoutTwins(found: readonly Found[], options: SegmentRecoveryOptions, 
       kept.push(file)
       continue
     }
-    const loser = hasBlocks(file, options) ? twin : file
+    const loser = hasMessages(file, options) || !hasMessages(twin, options) ? twin : file
     if (loser === twin) kept.splice(-1, 1, file)
     damagedPaths.push(loser.path)
   }
   return kept
 }
 
-function hasBlocks(found: Found, options: SegmentRecoveryOptions): boolean {
+function hasMessages(found: Found, options: SegmentRecoveryOptions): boolean {
   const handle = options.fileSystem.open(found.path, 'existing')
   try {
     const header = readSegmentHeader(handle, found.path, options)
-    return header !== undefined && blocksOf(handle, header.seed, handle.size()).next().done === false
+    return (
+      header !== undefined &&
+      [...blocksOf(handle, header.seed, handle.size())].some(({ recordCount }) => recordCount > 0)
+    )
   } finally {
     handle.close()
   }

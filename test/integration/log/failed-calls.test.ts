@@ -29,6 +29,8 @@ interface Faults {
   isReadFailing: boolean
   isRenameFailing: boolean
   isOpenFailing: boolean
+  /** Until it is taken back: no segment is begun. */
+  isBeginFailing: boolean
   /** The next sync of the journal behind a group. */
   isGroupSyncFailing: boolean
   /** Syncs of the journal that are to wait, when there is a list for them. */
@@ -46,6 +48,7 @@ function faulty(inner: FileSystem, faults: Faults): FileSystem {
         faults.isOpenFailing = false
         throw failure(path, 'EMFILE')
       }
+      if (faults.isBeginFailing && mode === 'create' && path.endsWith('.seg')) throw failure(path)
       return faultyFile(path, inner.open(path, mode), faults)
     },
     rename(from, to) {
@@ -91,6 +94,7 @@ async function start(
   context: TestContext,
   partitionCount: number,
 ): Promise<{
+  path: string
   log: Log
   faults: Faults
   partitions: readonly Partition[]
@@ -104,6 +108,7 @@ async function start(
     isReadFailing: false,
     isRenameFailing: false,
     isOpenFailing: false,
+    isBeginFailing: false,
     isGroupSyncFailing: false,
     heldSyncs: undefined,
   }
@@ -123,7 +128,19 @@ async function start(
   }
   const reopen = async (): Promise<readonly Partition[]> =>
     (await reopenLog()).catalog.topic(id, 'pumps')?.partitions ?? []
-  return { log, faults, partitions, reopen, reopenLog }
+  return { path, log, faults, partitions, reopen, reopenLog }
+}
+
+/** One bit of the records, wherever they lie. */
+function rotInJournal(path: string, recordsBytes: Uint8Array): void {
+  for (const name of fs.readdirSync(join(path, 'journal'))) {
+    const file = join(path, 'journal', name)
+    const bytes = fs.readFileSync(file)
+    const at = bytes.indexOf(recordsBytes)
+    if (at === -1) continue
+    bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at)
+    fs.writeFileSync(file, bytes, { flag: 'r+' })
+  }
 }
 
 test('a read of the journal that fails half-way leaves what others read before it as it was', async (context) => {
@@ -156,6 +173,33 @@ test('a large batch whose file could not be renamed stays readable, and is there
   const [again] = await reopen()
   assert.ok(again)
   assert.deepEqual(await readAll(again), range(0, next))
+})
+
+test('a large batch behind a damaged one stays readable when both have become segments', async (context) => {
+  const { path, log, faults, partitions, reopen, reopenLog } = await start(context, 2)
+  const [partition, other] = partitions
+  assert.ok(partition && other)
+  const damaged = recordsOf([0], 100)
+  await append(log, partition, [damaged])
+  rotInJournal(path, damaged)
+  faults.isBeginFailing = true
+  // Enough for the next journal file, in which the large batch is: its file is older than what the first one is packed into.
+  const fill = (): Promise<void> => append(log, other, [recordsOf([0], 8000)])
+  for (let size = 0; size <= SETTINGS.journal_file_size; size += 8000) await fill()
+  await append(log, partition, [recordsOf([1], 600_000)])
+  faults.isBeginFailing = false
+  await eventually(() => partition.segmentCount === 1, 'the first journal file is packed', 5000)
+  assert.deepEqual(await readAll(partition), [1])
+  const second = await reopenLog()
+  const [again, otherAgain] = second.catalog.topic(0, 'pumps')?.partitions ?? []
+  assert.ok(again && otherAgain)
+  assert.deepEqual(await readAll(again), [1])
+  while (again.segmentCount < 2) await append(second, otherAgain, [recordsOf([0], 8000)])
+  assert.deepEqual(await readAll(again), [1])
+  await second.close()
+  const [last] = await reopen()
+  assert.ok(last)
+  assert.deepEqual([await readAll(last), last.nextOffset], [[1], 2n])
 })
 
 test('while no file can be opened reads fail, and nothing is passed over', async (context) => {
