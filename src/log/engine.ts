@@ -122,13 +122,13 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
 
     const start = machineStart(options, found)
     const trouble = new DiskTrouble(fileSystem, report)
-    const firstUnknownKey = descriptors.nextKey
+    const { firstLostKey } = descriptors
     const recovered = recover(options, start, {
       journal: found,
       partitions: this.partitions,
       hadFailure: trouble.wasMarked,
       tagged: (batch, isProven) => this.producers.replay(batch, isProven),
-      lost: (key, durability) => this.#adopted(key, durability, firstUnknownKey),
+      lost: (key, durability) => this.#adopted(key, durability, firstLostKey),
       sequenceOwner: (tag) => this.producers.ownerOf(tag),
     })
     this.damagedPaths = [...clearLeftovers(fileSystem, recovered), ...found.strangers.map((name) => `journal/${name}`)]
@@ -385,9 +385,9 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
 
   // ---- inside -------------------------------------------------------------------------------------------------------
 
-  /** A partition that no descriptor names: below the first key that was never given it was deleted, else it is kept. */
-  #adopted(key: number, durability: Durability, firstUnknownKey: number): LogPartition | undefined {
-    if (key < firstUnknownKey) return undefined
+  /** A partition that no descriptor names: it was deleted, or else it is kept. */
+  #adopted(key: number, durability: Durability, firstLostKey: number): LogPartition | undefined {
+    if (key < firstLostKey) return undefined
     const partition = new LogPartition(this.#options.descriptors.adopt(key, durability), this)
     this.partitions.set(key, partition)
     reportAdopted(partition, this.#options)

@@ -92,10 +92,12 @@ export interface AppendGate {
 export interface DescriptorStore extends Pick<Catalog, 'streams'> {
   /** All partitions of all readable descriptors. */
   specs(): readonly PartitionSpec[]
-  /** Lowest key that was never given: batches in the journal with an unknown key below it belong to deleted topics. */
+  /** Lowest key that was never given. */
   readonly nextKey: number
+  /** Batches in the journal with an unknown key below it belong to deleted topics, others to topics whose names are lost. */
+  readonly firstLostKey: number
   /**
-   * Makes a topic for a partition at or above `nextKey` that only the journal knows: its descriptor and the copy are lost.
+   * Makes a topic for a partition at or above `firstLostKey` that only the journal knows: its descriptor and the copy are lost.
    * In memory only, so that recovery goes on.
    */
   adopt(key: number, durability: Durability): PartitionSpec

@@ -21,6 +21,10 @@ export class FakeCatalog implements DescriptorStore {
     this.#random = random
   }
 
+  get firstLostKey(): number {
+    return this.nextKey
+  }
+
   specs(): readonly PartitionSpec[] {
     return [...this.#specs.values()]
   }

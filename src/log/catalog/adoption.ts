@@ -72,6 +72,7 @@ export class Adoption {
       await this.#steps.place(staged, topicFolder(streamId, topicId), topicsFolder(streamId))
       this.#steps.copy({ streamId, topicId }, body)
     }
+    await keys.allFound()
   }
 
   #stream(): StreamEntry {

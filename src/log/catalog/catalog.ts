@@ -95,6 +95,10 @@ export class StoreCatalog implements Catalog, DescriptorStore {
     return this.#parts.keys.nextKey
   }
 
+  get firstLostKey(): number {
+    return this.#parts.keys.firstLostKey
+  }
+
   specs(): readonly PartitionSpec[] {
     return [...this.#registry.topics()].flatMap((topic) =>
       topic.partitionDescriptors.map((descriptor, partitionId) => specOf(topic, descriptor, partitionId)),

@@ -19,6 +19,11 @@ export interface StoreDescriptor {
   readonly nextKeyFloor: number
   /** Tells a wrong encryption key before anything is decrypted; null while nothing is encrypted. */
   readonly keyCheck: string | null
+  /**
+   * It was made anew, so keys below the floor that no descriptor names need not be those of deleted partitions. Until what
+   * the journal holds of them has its descriptors.
+   */
+  readonly isRebuilt: boolean
 }
 
 export interface StreamDescriptor {
@@ -53,6 +58,7 @@ export function formatStore(store: StoreDescriptor): string {
     createdAtUs: String(store.createdAtUs),
     nextKeyFloor: store.nextKeyFloor,
     keyCheck: store.keyCheck,
+    ...(store.isRebuilt ? { isRebuilt: true } : {}),
   })
 }
 
@@ -62,6 +68,7 @@ export function parseStore(body: string): Parsed<StoreDescriptor> {
     createdAtUs: bigintOf(fields.createdAtUs),
     nextKeyFloor: integerOf(fields.nextKeyFloor, KEY_END),
     keyCheck: fields.keyCheck === null ? null : textOf(fields.keyCheck),
+    isRebuilt: fields.isRebuilt === true,
   }))
 }
 

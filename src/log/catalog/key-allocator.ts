@@ -36,6 +36,16 @@ export class KeyAllocator {
     return this.#nextKey
   }
 
+  /** From it on a key that no descriptor names is of a partition whose descriptor is lost; below it, of a deleted one. */
+  get firstLostKey(): number {
+    return this.#store.isRebuilt ? FIRST_KEY : this.#nextKey
+  }
+
+  /** All partitions whose descriptors were lost have new ones. @throws EDGE_DISK_FULL, EDGE_IO. */
+  async allFound(): Promise<void> {
+    if (this.#store.isRebuilt) await this.#write({ ...this.#store, isRebuilt: false })
+  }
+
   /** Gives `count` keys, ascending. One call at a time. @throws EDGE_LIMIT_REACHED, EDGE_DISK_FULL, EDGE_IO. */
   async take(count: number): Promise<readonly number[]> {
     const end = this.#nextKey + count
@@ -56,7 +66,10 @@ export class KeyAllocator {
     if (end > KEY_END) throw new EdgeError('EDGE_LIMIT_REACHED', 'this store has given all partition keys it can')
     if (end <= this.#store.nextKeyFloor) return
     const nextKeyFloor = Math.min(KEY_END, Math.ceil(end / KEYS_PER_BLOCK) * KEYS_PER_BLOCK)
-    const store = { ...this.#store, nextKeyFloor }
+    await this.#write({ ...this.#store, nextKeyFloor })
+  }
+
+  async #write(store: StoreDescriptor): Promise<void> {
     const body = formatStore(store)
     await this.#files.write(STORE_FILE, body)
     this.#store = store

@@ -116,13 +116,14 @@ function fromJournal(options: CatalogOptions): StoreDescriptor | null {
     createdAtUs: options.clock.wallUs(),
     nextKeyFloor: Math.max(FIRST_KEY, witness.nextKey),
     keyCheck: null,
+    isRebuilt: true,
   }
 }
 
 function newStore(options: CatalogOptions, isLost: boolean): StoreDescriptor {
   const storeId = Uint8Array.from(randomBytes(STORE_ID_BYTES))
   const nextKeyFloor = isLost ? FIRST_KEY + LOST_KEYS_GAP : FIRST_KEY
-  return { storeId, createdAtUs: options.clock.wallUs(), nextKeyFloor, keyCheck: null }
+  return { storeId, createdAtUs: options.clock.wallUs(), nextKeyFloor, keyCheck: null, isRebuilt: isLost }
 }
 
 function hasStreams(options: CatalogOptions): boolean {

@@ -98,6 +98,16 @@ test('with store.json and SQLite gone no key is given again, and it is said', as
   store = await world.open()
   assert.deepEqual(world.findings, ['log.store.recovered'])
   assert.ok(store.catalog.nextKey > 65_536)
+  store = await world.reopen(store)
+  assert.equal(
+    store.catalog.firstLostKey,
+    1,
+    'after a kill the journal may still know partitions that have no names yet',
+  )
+  await store.catalog.keepAdopted()
+  assert.equal(store.catalog.firstLostKey, store.catalog.nextKey)
+  store = await world.reopen(store)
+  assert.equal(store.catalog.firstLostKey, store.catalog.nextKey)
   assert.equal(store.catalog.topic(0, 0)?.name, 'temperature')
 })
 

@@ -230,6 +230,13 @@ test('messages whose names are all lost are kept under a name made up, for good'
   const path = folder(context)
   const log = await open(path)
   const partition = await createPartition(log, 'buffered')
+  const { partitions } = await log.catalog.createTopic(0, {
+    name: 'other',
+    partitionCount: 1,
+    options: topicOptions('durable'),
+  })
+  // Files that were made by now know that the key was given, and not whether its partition was deleted.
+  await append(log, partitionOf(partitions), batchesOf(0, 6000))
   await append(log, partition, batchesOf(0, 20))
   await log.close()
   for (const name of fs.readdirSync(path)) {
@@ -240,7 +247,8 @@ test('messages whose names are all lost are kept under a name made up, for good'
     const found = partitionOf(again.catalog.topic(0, `recovered-${partition.key}`)?.partitions)
     assert.equal(found.key, partition.key)
     assert.deepEqual(await readAll(found), range(0, 20))
-    assert.equal(again.findings().filter(({ event }) => event === 'log.recovery.unknown_key').length, 1 - round)
+    const isTold = (text: string): boolean => text.includes(`partition key ${partition.key}, which no descriptor names`)
+    assert.equal(again.findings().filter(({ text }) => isTold(text)).length, 1 - round)
     const other = await again.catalog.createTopic(0, {
       name: `other-${round}`,
       partitionCount: 1,

@@ -40,14 +40,18 @@ const STORE = {
   createdAtUs: 5n,
   nextKeyFloor: 64,
   keyCheck: null,
+  isRebuilt: false,
 }
 
 test('descriptors read back as they were written', () => {
   assert.deepEqual(parseTopic(formatTopic(TOPIC)), { kind: 'sound', value: TOPIC })
   assert.deepEqual(parseStream(formatStream(STREAM)), { kind: 'sound', value: STREAM })
   assert.deepEqual(parseStore(formatStore(STORE)), { kind: 'sound', value: STORE })
-  const encrypted = { ...STORE, keyCheck: 'abcd' }
-  assert.deepEqual(parseStore(formatStore(encrypted)), { kind: 'sound', value: encrypted })
+  for (const store of [
+    { ...STORE, keyCheck: 'abcd' },
+    { ...STORE, isRebuilt: true },
+  ])
+    assert.deepEqual(parseStore(formatStore(store)), { kind: 'sound', value: store })
 })
 
 test('the file format is this one, byte for byte', () => {
