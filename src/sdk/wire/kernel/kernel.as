@@ -135,26 +135,37 @@ function hashUpTo240(p: usize, length: usize): u64 {
   return avalanche(sum + mix16(end - 16, 119))
 }
 
+/** Of each lane the lower half times the upper half. */
 @inline
-function product32(key: u64): u64 {
-  return (key & 0xffffffff) * (key >> 32)
+function product32(lanes: v128): v128 {
+  return i64x2.extmul_low_i32x4_u(v128.shuffle<u32>(lanes, lanes, 0, 2, 0, 2), v128.shuffle<u32>(lanes, lanes, 1, 3, 1, 3))
+}
+
+/** 16 bytes into two lanes of the sum. */
+@inline
+function accumulated(sum: v128, data: v128, secret: usize): v128 {
+  const swapped = v128.shuffle<u64>(data, data, 1, 0)
+  return i64x2.add(i64x2.add(sum, swapped), product32(v128.xor(data, v128.load(secret))))
 }
 
 @inline
-function scrambled(lane: u64, secret: usize): u64 {
-  return (lane ^ (lane >> 47) ^ load<u64>(SECRET + 128 + secret)) * P32_1
+function scrambled(sum: v128, secret: usize): v128 {
+  const mixed = v128.xor(v128.xor(sum, i64x2.shr_u(sum, 47)), v128.load(SECRET + 128 + secret))
+  return i64x2.mul(mixed, i64x2.splat(P32_1))
+}
+
+@inline
+function foldedLanes(sum: v128, secret: usize): u64 {
+  const s = SECRET + 11 + secret
+  return foldedProduct(i64x2.extract_lane(sum, 0) ^ load<u64>(s), i64x2.extract_lane(sum, 1) ^ load<u64>(s, 8))
 }
 
 /** Stripes of 64 bytes into eight lanes, scrambled after every 16; the last stripe overlaps the one before. */
 function hashLong(p: usize, length: usize): u64 {
-  let a0 = P32_3
-  let a1 = P64_1
-  let a2 = P64_2
-  let a3 = P64_3
-  let a4 = P64_4
-  let a5 = P32_2
-  let a6 = P64_5
-  let a7 = P32_1
+  let a0 = i64x2(P32_3, P64_1)
+  let a1 = i64x2(P64_2, P64_3)
+  let a2 = i64x2(P64_4, P32_2)
+  let a3 = i64x2(P64_5, P32_1)
   const blocks = (length - 1) / 1024
   const end = p + length
   for (let block: usize = 0; block <= blocks; block++) {
@@ -165,46 +176,21 @@ function hashLong(p: usize, length: usize): u64 {
       const isTail = i == stripes
       const q: usize = isTail ? end - 64 : p
       const s: usize = SECRET + (isTail ? <usize>121 : i * 8)
-      let d0 = load<u64>(q)
-      let d1 = load<u64>(q, 8)
-      a1 += d0
-      a0 += d1 + product32(d0 ^ load<u64>(s))
-      a1 += product32(d1 ^ load<u64>(s, 8))
-      d0 = load<u64>(q, 16)
-      d1 = load<u64>(q, 24)
-      a3 += d0
-      a2 += d1 + product32(d0 ^ load<u64>(s, 16))
-      a3 += product32(d1 ^ load<u64>(s, 24))
-      d0 = load<u64>(q, 32)
-      d1 = load<u64>(q, 40)
-      a5 += d0
-      a4 += d1 + product32(d0 ^ load<u64>(s, 32))
-      a5 += product32(d1 ^ load<u64>(s, 40))
-      d0 = load<u64>(q, 48)
-      d1 = load<u64>(q, 56)
-      a7 += d0
-      a6 += d1 + product32(d0 ^ load<u64>(s, 48))
-      a7 += product32(d1 ^ load<u64>(s, 56))
+      a0 = accumulated(a0, v128.load(q), s)
+      a1 = accumulated(a1, v128.load(q, 16), s + 16)
+      a2 = accumulated(a2, v128.load(q, 32), s + 32)
+      a3 = accumulated(a3, v128.load(q, 48), s + 48)
       p += 64
     }
     if (!isLast) {
       a0 = scrambled(a0, 0)
-      a1 = scrambled(a1, 8)
-      a2 = scrambled(a2, 16)
-      a3 = scrambled(a3, 24)
-      a4 = scrambled(a4, 32)
-      a5 = scrambled(a5, 40)
-      a6 = scrambled(a6, 48)
-      a7 = scrambled(a7, 56)
+      a1 = scrambled(a1, 16)
+      a2 = scrambled(a2, 32)
+      a3 = scrambled(a3, 48)
     }
   }
-  const s = SECRET + 11
-  let hash: u64 = (length as u64) * P64_1
-  hash += foldedProduct(a0 ^ load<u64>(s), a1 ^ load<u64>(s, 8))
-  hash += foldedProduct(a2 ^ load<u64>(s, 16), a3 ^ load<u64>(s, 24))
-  hash += foldedProduct(a4 ^ load<u64>(s, 32), a5 ^ load<u64>(s, 40))
-  hash += foldedProduct(a6 ^ load<u64>(s, 48), a7 ^ load<u64>(s, 56))
-  return avalanche(hash)
+  const hash = (length as u64) * P64_1
+  return avalanche(hash + foldedLanes(a0, 0) + foldedLanes(a1, 16) + foldedLanes(a2, 32) + foldedLanes(a3, 48))
 }
 
 export function xxh3(p: usize, length: usize): u64 {
