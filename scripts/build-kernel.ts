@@ -15,7 +15,17 @@ const LINE_LENGTH = 100
 export async function buildKernelModule(): Promise<string> {
   const source = await readFile(new URL('kernel.as', FOLDER), 'utf8')
   let wasm = new Uint8Array()
-  const flags = ['-O3', '--noAssert', '--runtime', 'stub', '--importMemory', '--enable', 'bulk-memory', '--enable', 'simd']
+  const flags = [
+    '-O3',
+    '--noAssert',
+    '--runtime',
+    'stub',
+    '--importMemory',
+    '--enable',
+    'bulk-memory',
+    '--enable',
+    'simd',
+  ]
   const { error, stderr } = await asc.main(
     ['kernel.ts', '--outFile', 'kernel.wasm', ...flags, '--memoryBase', '1024'],
     {

@@ -6,8 +6,8 @@ export interface ByteTransport {
   /** "ip:port", or "quic" where the driver does not tell. */
   readonly address: string
   /**
-   * Sends bytes, one call a turn. @returns false when they have not all gone out: then the view must not change until
-   * `drained`, and what is to be written meanwhile waits behind it.
+   * Sends bytes. @returns false when they have not all gone out: then the view must not change until `drained`, and what is
+   * written meanwhile waits behind it.
    */
   write(bytesView: Uint8Array): boolean
   /** Stops and resumes reading. */
@@ -25,7 +25,7 @@ export interface ByteSession {
   receive(bytesView: Uint8Array): void
   /** The peer sends no more; what it asked for is still answered. */
   ended(): void
-  /** What `write` was given has gone out. */
+  /** All that `write` was given has gone out. */
   drained(): void
   /** The carrier is gone. Idempotent. */
   closed(): void

@@ -4,9 +4,15 @@
  */
 import { AssertionFailure } from '../../assert.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
-import { decodeRequestFrame, writeReplyFrame, writeStatusFrame } from '../../sdk/wire/classic/frame.ts'
+import {
+  decodeRequestFrame,
+  writePollReplyFrame,
+  writeReplyFrame,
+  writeStatusFrame,
+} from '../../sdk/wire/classic/frame.ts'
 import { CODE, type CommandCode, isCommandCode } from '../../sdk/wire/codes.ts'
 import { decodeCommand, type ResponseBody } from '../../sdk/wire/commands/index.ts'
+import type { PollMessagesResponse } from '../../sdk/wire/commands/messages.ts'
 import type { Writer } from '../../sdk/wire/writer.ts'
 import type { Caller, ClientSession } from '../broker/index.ts'
 import { dispatch, isHandled } from './dispatch.ts'
@@ -27,8 +33,9 @@ class ClassicRequest implements IncomingRequest {
     this.payloadView = payloadView
   }
 
-  writeSuccess<C extends CommandCode>(writer: Writer, code: C, body: ResponseBody<C>): void {
-    writeReplyFrame(writer, code, body)
+  writeSuccess<C extends CommandCode>(writer: Writer, code: C, body: ResponseBody<C>, leave?: () => void): void {
+    if (leave !== undefined && isPolled(code, body)) writePollReplyFrame(writer, body, leave)
+    else writeReplyFrame(writer, code, body)
   }
 
   writeFailure(writer: Writer, error: EdgeError): void {
@@ -133,7 +140,11 @@ function decode<C extends CommandCode>(code: C, payloadView: Uint8Array) {
 }
 
 function success<C extends CommandCode>(request: IncomingRequest, code: C, body: ResponseBody<C>): Reply {
-  return (writer) => request.writeSuccess(writer, code, body)
+  return (writer, leave) => request.writeSuccess(writer, code, body, leave)
+}
+
+function isPolled(code: CommandCode, body: unknown): body is PollMessagesResponse {
+  return code === CODE.pollMessages && body !== null
 }
 
 /** A bug of ours is none of the client's business: it ends the process. */

@@ -347,7 +347,7 @@ export class Connection implements ByteSession {
 
   private reply(reply: Reply, request: IncomingRequest): void {
     try {
-      reply(this.server.output)
+      reply(this.server.output, this.leave)
     } catch (error) {
       if (error instanceof AssertionFailure) throw error
       // The output is as before: a reply that is too large becomes an error.
@@ -370,6 +370,11 @@ export class Connection implements ByteSession {
       this.isOutputFull = true
       this.lentOutput = output.lend()
     }
+  }
+
+  /** Part of a reply goes ahead. Of a message-framed carrier one write is one message, so there it waits for the rest. */
+  private readonly leave = (): void => {
+    if (this.transport.kind === 'tcp') this.flush()
   }
 
   private returnOutput(): void {

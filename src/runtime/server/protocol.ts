@@ -5,8 +5,13 @@ import type { ResponseBody } from '../../sdk/wire/commands/index.ts'
 import type { Dialect } from '../../sdk/wire/dialect.ts'
 import type { Writer } from '../../sdk/wire/writer.ts'
 
-/** Appends one whole reply. */
-export type Reply = (writer: Writer) => void
+/**
+ * Appends one whole reply. On a throw the writer is as it was.
+ *
+ * @param leave lets go what was appended so far, so that the peer reads it while the rest is made; no throw comes after it.
+ *   Without it the reply is there as a whole at the end.
+ */
+export type Reply = (writer: Writer, leave?: () => void) => void
 
 /** One request, as far as its frame tells, and how it is answered. */
 export interface IncomingRequest {
@@ -14,7 +19,7 @@ export interface IncomingRequest {
   readonly code: number
   /** Aliases the frame. */
   readonly payloadView: Uint8Array
-  writeSuccess<C extends CommandCode>(writer: Writer, code: C, body: ResponseBody<C>): void
+  writeSuccess<C extends CommandCode>(writer: Writer, code: C, body: ResponseBody<C>, leave?: () => void): void
   writeFailure(writer: Writer, error: EdgeError): void
 }
 

@@ -180,7 +180,8 @@ function transportOf(socket: Socket, onDrained: () => void): ByteTransport {
       if (socket.writableLength === 0) return true
       // The socket tells only of large backlogs that they are gone; an empty write is done when those before it are.
       socket.write(NOTHING, (error) => {
-        if (error == null) onDrained()
+        // Behind it another write may be under way, which has its own.
+        if (error == null && socket.writableLength === 0) onDrained()
       })
       return false
     },

@@ -8,11 +8,17 @@ import { assert } from '../../../assert.ts'
 import { EdgeError } from '../../../errors.ts'
 import { CODE, type CommandCode } from '../codes.ts'
 import { encodeCommand, encodeResponse, type Request, type ResponseBody } from '../commands/index.ts'
+import { type PollMessagesResponse, pollHead } from '../commands/messages.ts'
 import type { FrameShape } from '../frame-assembler.ts'
+import { CLASSIC_HEADER_BYTES } from '../kernel/js-kernel.ts'
+import { sharedKernel } from '../kernel/shared-kernel.ts'
 import { u32At } from '../reader.ts'
-import type { Writer } from '../writer.ts'
+import { MAX_WRITER_BYTES, type Writer } from '../writer.ts'
+import { partsOfPoll, writePolledMessages } from './message.ts'
 
 export const CLASSIC_HEAD_BYTES = 8
+/** Partition, current offset and count. */
+const POLL_HEAD_BYTES = 16
 /** Iggy answers 3 above this and loses its place; we close instead. Sends are bound by `MAX_CLASSIC_FRAME_BYTES`. */
 export const MAX_CLASSIC_PAYLOAD_BYTES = 10 * 1024 * 1024
 export const MAX_CLASSIC_FRAME_BYTES = 64 * 1024 * 1024
@@ -94,6 +100,38 @@ export function writeReplyFrame<C extends CommandCode>(writer: Writer, code: C, 
     writer.truncate(at)
     throw error
   }
+}
+
+/** Of a poll's reply a part: large enough to be worth a write of its own, small enough to be under way soon. */
+const POLL_PART_BYTES = 160 * 1024
+
+/**
+ * As `writeReplyFrame` of a poll; a large one is written part by part, so that the peer reads the first one while the next
+ * is made. On a throw the writer is as before, and nothing has left.
+ *
+ * @param leave lets go what was written so far: more of the same reply follows.
+ */
+export function writePollReplyFrame(writer: Writer, body: PollMessagesResponse, leave: () => void): void {
+  if (roughSizeOf(body) <= POLL_PART_BYTES) {
+    writeReplyFrame(writer, CODE.pollMessages, body)
+    return
+  }
+  const kernel = sharedKernel()
+  const { sizeBytes, parts } = partsOfPoll(body.batches, POLL_PART_BYTES, kernel)
+  if (POLL_HEAD_BYTES + sizeBytes > MAX_WRITER_BYTES) throw tooLarge('reply', MAX_WRITER_BYTES, sizeBytes)
+  writer.u32(0)
+  writer.u32(POLL_HEAD_BYTES + sizeBytes)
+  pollHead.write(writer, body, 'classic')
+  for (const [number, batches] of parts.entries()) {
+    if (number > 0) leave()
+    writePolledMessages(writer, batches, kernel)
+  }
+}
+
+/** Of a batch that is read in part, the same part of its size. */
+function roughSizeOf({ batches, messageCount }: PollMessagesResponse): number {
+  const records = batches.reduce((sum, { recordsView, take, count }) => sum + (recordsView.length * take) / count, 0)
+  return records + messageCount * CLASSIC_HEADER_BYTES
 }
 
 /** Appends a reply without payload: `status` 0, or an Iggy error number. */

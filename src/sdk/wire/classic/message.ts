@@ -84,6 +84,49 @@ export function writePolledMessages(writer: Writer, batches: readonly StoredBatc
   for (const batch of batches) unpack(writer, batch, FLAG.withChecksum | FLAG.stamp | FLAG.deriveIds, kernel)
 }
 
+/** The messages of a poll, for a reply that is sent part by part. */
+export interface PolledParts {
+  /** Bytes of all messages, as `writePolledMessages` writes them. */
+  readonly sizeBytes: number
+  readonly parts: readonly (readonly StoredBatch[])[]
+}
+
+/**
+ * @param partBytes about as large a part becomes: messages of one batch are taken as alike, and none is cut.
+ * @throws EDGE_BATCH_CORRUPT when a record does not lie within its batch.
+ */
+export function partsOfPoll(batches: readonly StoredBatch[], partBytes: number, kernel: Kernel): PolledParts {
+  const parts: StoredBatch[][] = []
+  let sizeBytes = 0
+  let room = 0
+  for (const batch of batches) {
+    const contentBytes = kernel.measure(batch.recordsView, batch.skip, batch.take)
+    if (contentBytes < 0) throw faultError(contentBytes, kernel.faultIndex, batch.count)
+    const batchBytes = batch.take * CLASSIC_HEADER_BYTES + contentBytes
+    const pieces = piecesOf(batch, Math.ceil(batchBytes / partBytes))
+    const pieceBytes = batchBytes / pieces.length
+    for (const piece of pieces) {
+      const part = parts.at(-1)
+      if (part !== undefined && pieceBytes <= room) part.push(piece)
+      else parts.push([piece])
+      room = (part === parts.at(-1) ? room : partBytes) - pieceBytes
+    }
+    sizeBytes += batchBytes
+  }
+  return { sizeBytes, parts }
+}
+
+/** At most `count` pieces, of as many messages each. */
+function piecesOf(batch: StoredBatch, count: number): readonly StoredBatch[] {
+  if (count <= 1) return [batch]
+  const perPiece = Math.ceil(batch.take / count)
+  const end = batch.skip + batch.take
+  return Array.from({ length: Math.ceil(batch.take / perPiece) }, (_, at) => {
+    const skip = batch.skip + at * perPiece
+    return { ...batch, skip, take: Math.min(perPiece, end - skip) }
+  })
+}
+
 function unpack(writer: Writer, batch: RecordBatch, flags: number, kernel: Kernel): void {
   const slice = sliceOf(batch)
   // A record takes at least two bytes, so this bound is never too small.

@@ -109,7 +109,7 @@ export interface PollMessagesResponse {
   readonly batches: readonly StoredBatch[]
 }
 
-const pollHead = struct({ partitionId: u32, currentOffset: u64, messageCount: u32 })
+export const pollHead = struct({ partitionId: u32, currentOffset: u64, messageCount: u32 })
 
 /** `[partition:4][current offset:8][count:4]`, then the messages of the dialect. */
 export const pollResponse: Codec<PollMessagesResponse> = {

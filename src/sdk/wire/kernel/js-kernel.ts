@@ -135,6 +135,16 @@ export class JsKernel implements Kernel {
     return 0
   }
 
+  measure(source: Uint8Array, skip: number, take: number): number {
+    const cursor = new RecordCursor(source, 0n)
+    let size = 0
+    for (let i = 0; i < skip + take; i++) {
+      if (!cursor.next()) return this.#fail(i, FAULT.record)
+      if (i >= skip) size += cursor.headersSize + cursor.payloadSize
+    }
+    return size
+  }
+
   unpackClassic(slice: RecordSlice, target: Uint8Array, flags: number): number {
     const { recordsView, skip, take } = slice
     const cursor = new RecordCursor(recordsView, slice.baseOriginUs)

@@ -377,6 +377,18 @@ export function scan(p: usize, end: usize, count: u32, baseOrigin: u64): i32 {
   return 0
 }
 
+/** @returns bytes of payload and user headers of records skip .. skip + take of p..end, or a fault. */
+export function measure(p: usize, end: usize, skip: u32, take: u32): i32 {
+  cursor = p
+  let size: u32 = 0
+  const all = skip + take
+  for (let i: u32 = 0; i < all; i++) {
+    if (!takeRecord(end)) return failAt(i, RECORD)
+    if (i >= skip) size += recordHeaders + recordPayload
+  }
+  return size as i32
+}
+
 /** Records skip .. skip + take of p..end to classic messages at d..dEnd. @returns bytes written or a fault. */
 export function unpackClassic(
   p: usize,

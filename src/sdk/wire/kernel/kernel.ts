@@ -51,6 +51,8 @@ export interface Kernel {
   packFrames(source: Uint8Array, count: number, firstDelta: number, target: Uint8Array, flags: number): number
   /** @returns 0 when `count` records fill `source` exactly, else a fault; sets least and most origin. */
   scan(source: Uint8Array, count: number, baseOriginUs: bigint): number
+  /** @returns bytes of payload and user headers of records `skip` .. `skip + take`, or a fault. */
+  measure(source: Uint8Array, skip: number, take: number): number
   /** Records to classic messages. */
   unpackClassic(slice: RecordSlice, target: Uint8Array, flags: number): number
   /** Records to one VSR batch. */

@@ -45,6 +45,7 @@ interface KernelExports {
     flags: number,
   ): number
   scan(at: number, end: number, count: number, baseOrigin: bigint): number
+  measure(at: number, end: number, skip: number, take: number): number
   unpackClassic(
     at: number,
     end: number,
@@ -151,6 +152,13 @@ export class WasmKernel implements Kernel {
     this.leastOriginUs = this.#view.getBigUint64(LEAST_CELL, true)
     this.mostOriginUs = this.#view.getBigUint64(MOST_CELL, true)
     return 0
+  }
+
+  measure(source: Uint8Array, skip: number, take: number): number {
+    const at = this.#place(source, true)
+    if (at < 0) return this.#plainResult(this.#plain.measure(source, skip, take))
+    const size = this.#exports.measure(at, at + source.length, skip, take)
+    return size < 0 ? this.#fault(size) : size
   }
 
   unpackClassic(slice: RecordSlice, target: Uint8Array, flags: number): number {

@@ -135,6 +135,37 @@ describe('replies', () => {
     assert.deepEqual(it.transport.statuses(), [0, 1012, 0])
   })
 
+  test('to large polls leave part by part, in order, also to a peer that takes none', async () => {
+    await using it = await connect()
+    await it.ready()
+    const poll = frameOf({
+      code: CODE.pollMessages,
+      body: {
+        consumer: { kind: 'consumer', id: 1 },
+        stream: 's',
+        topic: 't',
+        partitionId: 0,
+        strategy: { kind: 'first' },
+        count: 1000,
+        autoCommit: false,
+      },
+    })
+    it.connection.receive(Buffer.concat(Array.from({ length: 5 }, () => send('x'.repeat(100_000)))))
+    await until(() => it.transport.statuses().length === 5)
+    it.transport.writes.length = 0
+    it.connection.receive(poll)
+    const whole = Buffer.concat(it.transport.writes)
+    assert.equal(whole.length, 8 + 16 + 5 * 100_064)
+    assert.ok(it.transport.writes.length > 2)
+    it.transport.writes.length = 0
+    it.transport.isSlow = true
+    it.connection.receive(poll)
+    it.transport.isSlow = false
+    it.connection.drained()
+    await until(() => it.transport.writes.reduce((sum, { length }) => sum + length, 0) === whole.length)
+    assert.deepEqual(Buffer.concat(it.transport.writes), whole)
+  })
+
   test('to sends that one sync settles leave together', async () => {
     await using it = await connect()
     await it.ready()

@@ -1,6 +1,7 @@
 /** Heads, replies, evictions, sizes and detection of both dialects. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { StoredBatch } from '../../../../src/sdk/wire/batch.ts'
 import * as classic from '../../../../src/sdk/wire/classic/frame.ts'
 import { CODE, EVICTION, OPERATION } from '../../../../src/sdk/wire/codes.ts'
 import { detectProtocol, detectServer } from '../../../../src/sdk/wire/detect.ts'
@@ -10,6 +11,7 @@ import { draftOf } from '../../../../src/sdk/wire/vsr/draft.ts'
 import * as vsr from '../../../../src/sdk/wire/vsr/frame.ts'
 import * as reply from '../../../../src/sdk/wire/vsr/reply.ts'
 import { Writer } from '../../../../src/sdk/wire/writer.ts'
+import { storedBatch } from './support/batches.ts'
 import { seededRandom } from './support/random.ts'
 import { SAMPLES } from './support/samples.ts'
 
@@ -129,6 +131,47 @@ test('an encoder that fails leaves nothing in the writer', () => {
   const bad = { code: CODE.createStream, body: { name: '', options: [] } } as const
   assert.throws(() => classic.writeRequestFrame(writer, bad), { code: 'EDGE_NAME_INVALID' })
   assert.throws(() => reply.writeCommand(writer, CALLER, bad), { code: 'EDGE_NAME_INVALID' })
+  assert.equal(writer.length, 4)
+})
+
+test('a large poll leaves part by part, with the bytes of the whole reply; a small one, and a damaged one, does not', () => {
+  const payload = new Uint8Array(1000).fill(7)
+  const stored = (count: number, fields = {}) =>
+    storedBatch(
+      Array.from({ length: count }, (_, at) => ({ payload, originUs: BigInt(at) })),
+      fields,
+    )
+  const bodyOf = (batches: readonly StoredBatch[]) => ({
+    partitionId: 3,
+    currentOffset: 999n,
+    messageCount: batches.reduce((sum, { take }) => sum + take, 0),
+    batches,
+  })
+  const partsOf = (batches: readonly StoredBatch[]): Uint8Array[] => {
+    const writer = new Writer()
+    const parts: Uint8Array[] = []
+    const leave = () => {
+      parts.push(writer.toBytes())
+      writer.reset()
+    }
+    classic.writePollReplyFrame(writer, bodyOf(batches), leave)
+    return [...parts, writer.toBytes()]
+  }
+  for (const [batches, partCount] of [
+    [[stored(10)], 1],
+    [[stored(600), stored(1), stored(300)], 6],
+  ] as const) {
+    const writer = new Writer()
+    classic.writeReplyFrame(writer, CODE.pollMessages, bodyOf(batches))
+    const parts = partsOf(batches)
+    assert.equal(parts.length, partCount)
+    assert.deepEqual(Buffer.concat(parts), Buffer.from(writer.toBytes()))
+  }
+  const writer = new Writer()
+  writer.u32(1)
+  const damaged = bodyOf([stored(600), stored(300, { take: 301 })])
+  const leave = () => assert.fail('nothing leaves of a reply that will be an error')
+  assert.throws(() => classic.writePollReplyFrame(writer, damaged, leave), { code: 'EDGE_BATCH_CORRUPT' })
   assert.equal(writer.length, 4)
 })
 

@@ -122,6 +122,24 @@ test('scan finds smallest and largest origin, and records that do not fill their
   }
 })
 
+test('measure is what payloads and user headers take, of any slice, or the first record that does not fit', () => {
+  const random = seededRandom(15)
+  for (let round = 0; round < 50; round++) {
+    const messages = randomMessages(random, 20, CLOCKS[round % 3] ?? 'steady')
+    const { recordsView } = encodeRecords(messages)
+    const skip = random.below(20)
+    const take = random.below(21 - skip)
+    const expected = messages
+      .slice(skip, skip + take)
+      .reduce((sum, { payload, userHeaders }) => sum + payload.length + (userHeaders?.length ?? 0), 0)
+    for (const kernel of [js, wasm]) {
+      assert.equal(kernel.measure(recordsView, skip, take), expected)
+      assert.equal(kernel.measure(recordsView, skip, 21 - skip), FAULT.record)
+      assert.equal(kernel.faultIndex, 20)
+    }
+  }
+})
+
 test('an origin time out of reach of the batch is a fault, not a wrapped delta', () => {
   const at = 1_700_000_000_000_000n
   const payload = new Uint8Array(1)

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { EdgeError, type ErrorCode } from '../../../../src/errors.ts'
 import type { RecordBatch, StoredBatch } from '../../../../src/sdk/wire/batch.ts'
+import { partsOfPoll } from '../../../../src/sdk/wire/classic/message.ts'
 import { CODE } from '../../../../src/sdk/wire/codes.ts'
 import {
   decodeCommand,
@@ -123,6 +124,24 @@ test('polls of both dialects show the same messages, whole and sliced, in any nu
     })
     const expected = batches.flatMap((batch) => decodeRecords(batch))
     for (const dialect of DIALECTS) assert.deepEqual(polledMessages(dialect, polled(dialect, batches)), expected)
+  }
+})
+
+test('the parts of a classic poll are its messages in order, of about the size that was asked for', () => {
+  const random = seededRandom(23)
+  const batches = [1, 200, 3, 40, 1, 1].map((count) => storedBatch(randomMessages(random, count, 'jumping')))
+  const [, second] = batches
+  assert.ok(second)
+  const sliced = batches.map((batch) => (batch === second ? { ...second, skip: 7, take: 150 } : batch))
+  const expected = polled('classic', sliced)
+  for (const partBytes of [1, 100, 5000, 1_000_000]) {
+    const { sizeBytes, parts } = partsOfPoll(sliced, partBytes, sharedKernel())
+    assert.equal(sizeBytes, expected.length - 16)
+    const written = parts.map((part) => polled('classic', part).subarray(16))
+    assert.deepEqual(Buffer.concat(written), Buffer.from(expected.subarray(16)))
+    const most = Math.max(partBytes, 64 + 700)
+    for (const part of written) assert.ok(part.length <= most * 1.5, `${part.length} bytes of ${partBytes}`)
+    assert.ok(parts.length <= Math.max(1, 2 * Math.ceil(sizeBytes / partBytes)))
   }
 })
 
