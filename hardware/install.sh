@@ -23,13 +23,23 @@ architecture() {
   esac
 }
 
-# put MODE SOURCE TARGET: copied beside the target and renamed, so that a running executable can be replaced.
-put() {
+# stage MODE SOURCE TARGET: copied beside the target and synced.
+stage() {
   mkdir -p "$(dirname "$destination$3")"
   cp "$2" "$destination$3.new"
   chmod "$1" "$destination$3.new"
-  mv "$destination$3.new" "$destination$3"
-  echo "installed $destination$3"
+  sync "$destination$3.new"
+}
+
+# settle TARGET: renamed, so that a running executable can be replaced and a power cut leaves the old file or the new one.
+settle() {
+  mv "$destination$1.new" "$destination$1"
+  echo "installed $destination$1"
+}
+
+put() {
+  stage "$1" "$2" "$3"
+  settle "$3"
 }
 
 executable=${1:-$here/../dist/iggy-edge-linux-$(architecture)}
@@ -43,11 +53,19 @@ fi
 is_first=false
 [ -d "$destination/var/lib/iggy-edge" ] || is_first=true
 
-put 0755 "$executable" /usr/local/bin/iggy-edge
+program=/usr/local/bin/iggy-edge
+stage 0755 "$executable" $program
+# Before anything is replaced: what does not work here must not stand where the next boot looks for it.
+if [ -z "$destination" ] && ! $program.new self-test; then
+  rm $program.new
+  fail "the self-test of $executable failed: nothing was changed"
+fi
+settle $program
 put 0644 "$here/iggy-edge.service" /etc/systemd/system/iggy-edge.service
 put 0644 "$here/sysctl.conf" /etc/sysctl.d/60-iggy-edge.conf
 put 0644 "$here/journald.conf" /etc/systemd/journald.conf.d/60-iggy-edge.conf
 put 0644 "$here/README.md" /usr/share/doc/iggy-edge/README.md
+put 0644 "$here/../LICENSE" /usr/share/doc/iggy-edge/LICENSE
 put 0644 "$here/../NOTICE" /usr/share/doc/iggy-edge/NOTICE
 # The build puts the licences of others beside the executable; an update must not fail for want of them.
 licences=$(dirname "$executable")/THIRD-PARTY.txt
@@ -63,7 +81,6 @@ else
 fi
 [ -n "$destination" ] && exit 0
 
-/usr/local/bin/iggy-edge self-test || fail "the self-test failed: nothing was started"
 sysctl --quiet --load=/etc/sysctl.d/60-iggy-edge.conf
 systemctl daemon-reload
 systemctl restart systemd-journald

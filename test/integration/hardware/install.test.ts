@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -24,6 +24,8 @@ test('files are staged for an image, and an existing configuration is kept', (co
   assert.equal(statSync(join(root, 'usr/local/bin/iggy-edge')).mode & 0o777, 0o755)
   assert.ok(existsSync(join(root, 'etc/systemd/system/iggy-edge.service')))
   assert.equal(readFileSync(join(root, 'usr/share/doc/iggy-edge/THIRD-PARTY.txt'), 'utf8'), 'licences of others')
+  const license = readFileSync(join(root, 'usr/share/doc/iggy-edge/LICENSE'), 'utf8')
+  assert.equal(license, readFileSync(join(ROOT, 'LICENSE'), 'utf8'))
   const configuration = join(root, 'etc/iggy-edge/edge.toml')
   assert.equal(readFileSync(configuration, 'utf8'), readFileSync(join(ROOT, 'config/edge.toml'), 'utf8'))
 
@@ -53,6 +55,38 @@ test('a missing executable is one line, and nothing is staged', (context) => {
   assert.equal(result.status, 1)
   assert.match(result.stderr, /^install: no executable at .*\n$/)
   assert.equal(existsSync(join(folder, 'root')), false)
+})
+
+test('an executable that fails its self-test replaces nothing', {
+  skip: spawnSync('unshare', ['-rm', 'true']).status === 0 ? false : 'no namespaces here',
+}, (context) => {
+  const folder = mkdtempSync(join(tmpdir(), 'install-'))
+  context.after(() => rmSync(folder, { recursive: true }))
+  const executable = join(folder, 'new')
+  writeFileSync(executable, '#!/bin/sh\nexit 1\n')
+  const installed = join(folder, 'bin')
+  mkdirSync(installed)
+  writeFileSync(join(installed, 'iggy-edge'), 'the one that works')
+  // The place where it would be installed is, for this script alone, a folder of the test.
+  const inPlace = 'mount --bind "$1" /usr/local/bin && exec "$2" "$3"'
+  const result = spawnSync('unshare', ['-rm', 'sh', '-c', inPlace, 'sh', installed, script, executable], {
+    encoding: 'utf8',
+  })
+  assert.equal(result.status, 1)
+  assert.match(result.stderr, /^install: the self-test of .*new failed: nothing was changed\n$/)
+  assert.deepEqual(readdirSync(installed), ['iggy-edge'])
+  assert.equal(readFileSync(join(installed, 'iggy-edge'), 'utf8'), 'the one that works')
+})
+
+test('the unit waits for no network and is never given up', () => {
+  const unit = readFileSync(join(ROOT, 'hardware/iggy-edge.service'), 'utf8')
+  const settings = unit.split('\n').filter((line) => !line.startsWith('#'))
+  assert.deepEqual(
+    settings.filter((line) => line.includes('network-online')),
+    [],
+  )
+  assert.ok(settings.includes('StartLimitIntervalSec=0'))
+  assert.ok(settings.includes('Restart=always'))
 })
 
 test('the unit holds nothing that systemd does not know', {
