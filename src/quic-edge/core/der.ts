@@ -11,6 +11,7 @@ const TAG = {
   sequence: 0x30,
   set: 0x31,
   utcTime: 0x17,
+  generalizedTime: 0x18,
 } as const
 
 /** Tag, length in its shortest form, content. */
@@ -49,10 +50,12 @@ export function objectIdentifier(dotted: string): Uint8Array {
   return tagged(TAG.objectIdentifier, Uint8Array.from([first * 40 + second, ...rest].flatMap(base128)))
 }
 
-/** Years 1950 to 2049, to the second. */
-export function utcTime(milliseconds: number): Uint8Array {
-  const text = new Date(milliseconds).toISOString().replace(/[-:T]/g, '').slice(2, 14)
-  return tagged(TAG.utcTime, new TextEncoder().encode(`${text}Z`))
+/** To the second, as RFC 5280 wants it: two digits of the year while they are unambiguous, 1950 to 2049, else four. */
+export function time(milliseconds: number): Uint8Array {
+  const text = new Date(milliseconds).toISOString().replace(/[-:T]/g, '').slice(0, 14)
+  const isShort = text >= '1950' && text < '2050'
+  const [tag, digits] = isShort ? [TAG.utcTime, text.slice(2)] : [TAG.generalizedTime, text]
+  return tagged(tag, new TextEncoder().encode(`${digits}Z`))
 }
 
 function lengthOf(size: number): Uint8Array {

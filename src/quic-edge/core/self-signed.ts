@@ -13,7 +13,7 @@ import {
   octetString,
   sequence,
   set,
-  utcTime,
+  time,
   utf8String,
 } from './der.ts'
 
@@ -54,7 +54,7 @@ export function encodeSelfSigned(spec: SelfSignedSpec): Uint8Array {
     integer(spec.serialBytes),
     algorithm,
     name,
-    sequence(utcTime(spec.notBeforeMs), utcTime(spec.notAfterMs)),
+    sequence(time(spec.notBeforeMs), time(spec.notAfterMs)),
     name,
     spec.publicKeyDer,
     explicit(3, sequence(...extensions(spec))),

@@ -144,6 +144,13 @@ async function keep(file: string, certificate: Certificate): Promise<void> {
       await handle.close()
     }
     await rename(partial, file)
+    // Whoever is told the hash may pin it: it must be the same after a power cut.
+    const folder = await open(path.dirname(file), 'r')
+    try {
+      await folder.sync()
+    } finally {
+      await folder.close()
+    }
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error)
     throw new EdgeError('EDGE_IO', `the certificate cannot be kept: ${text}`, { cause: error })

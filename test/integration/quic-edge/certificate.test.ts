@@ -53,6 +53,18 @@ test('it is renewed before it ends, when it begins in the future, and when its f
   assert.notEqual((await loadCertificate(source, clock)).keySha256, first.keySha256)
 })
 
+test('it is used again whatever year the clock thinks it is, from the epoch to the last one that Linux can be set to', async () => {
+  for (const year of [1970, 1980, 2049, 2050, 2099, 2232]) {
+    const nowMs = Date.UTC(year, 11, 25)
+    const clock: Clock = { ...systemClock, wallUs: () => BigInt(nowMs) * 1000n }
+    const source = { type: 'self-signed' as const, directory: path.join(directory, String(year)) }
+    const { sha256, certificatePem } = await loadCertificate(source, clock)
+    assert.ok(Date.parse(new X509Certificate(certificatePem).validFrom) < nowMs, `${year}`)
+    assert.ok(Date.parse(new X509Certificate(certificatePem).validTo) > nowMs, `${year}`)
+    assert.equal((await loadCertificate(source, clock)).sha256, sha256, `${year}: made anew at each look`)
+  }
+})
+
 test('files are checked: missing, not PEM, and a key of another certificate are named', async () => {
   const pem = (name: string) => path.join(directory, name, 'self-signed.pem')
   for (const name of ['a', 'b']) {

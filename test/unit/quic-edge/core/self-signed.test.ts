@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createPublicKey, generateKeyPairSync, sign, X509Certificate } from 'node:crypto'
 import { test } from 'node:test'
-import { integer, objectIdentifier, octetString, utcTime } from '../../../../src/quic-edge/core/der.ts'
+import { integer, objectIdentifier, octetString, time } from '../../../../src/quic-edge/core/der.ts'
 import { encodeSelfSigned } from '../../../../src/quic-edge/core/self-signed.ts'
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
@@ -14,7 +14,15 @@ test('DER: shortest lengths, positive integers, object identifiers, times', () =
   assert.equal(hex(octetString(new Uint8Array(127))).slice(0, 4), '047f')
   assert.equal(hex(octetString(new Uint8Array(128))).slice(0, 6), '048180')
   assert.equal(hex(octetString(new Uint8Array(300))).slice(0, 8), '0482012c')
-  assert.equal(hex(utcTime(Date.UTC(2026, 10, 29, 19, 5, 6))).slice(4), Buffer.from('261129190506Z').toString('hex'))
+  const timeText = (...parts: [number, number, number?, number?, number?, number?]) => {
+    const [tag = 0, , ...text] = time(Date.UTC(...parts))
+    return `${tag.toString(16)} ${Buffer.from(text).toString()}`
+  }
+  assert.equal(timeText(2026, 10, 29, 19, 5, 6), '17 261129190506Z')
+  assert.equal(timeText(1969, 11, 31, 23), '17 691231230000Z')
+  assert.equal(timeText(2049, 11, 31, 23, 59, 59), '17 491231235959Z')
+  assert.equal(timeText(2050, 0), '18 20500101000000Z')
+  assert.equal(timeText(2232, 0), '18 22320101000000Z')
 })
 
 test('OpenSSL reads the certificate as it was meant, and its signature holds', () => {
