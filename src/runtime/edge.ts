@@ -98,7 +98,7 @@ async function compose({ config, clock, logger, root, onRootPassword }: EdgeOpti
       isClockTrusted: clockTrust.isTrusted,
     }),
   )
-  removeCurrentConfig(dataPath)
+  removeCurrentConfig(dataPath, logger)
   const listeners = new Listeners(config)
   const broker = opened.use(
     await createBroker({
@@ -180,7 +180,7 @@ async function compose({ config, clock, logger, root, onRootPassword }: EdgeOpti
     listeners.add('http', { host: http.host, port: http.port, close: () => http.close(), failure: () => http.cause })
   }
   await health.check()
-  writeCurrentConfig(dataPath, config, listeners)
+  writeCurrentConfig({ dataPath, config, listeners, logger })
   return {
     dataPath,
     log,

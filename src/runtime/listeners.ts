@@ -1,5 +1,4 @@
 /** Starts the listeners that the configuration asks for, and keeps what status and health say of each. */
-import { mkdirSync } from 'node:fs'
 import type { Clock } from '../clock.ts'
 import { EdgeError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
@@ -150,15 +149,13 @@ export async function startWebTransport({
   paths,
 }: WebTransportParts): Promise<QuicEdge> {
   const settings = config.webtransport
-  const directory = ownCertificateFolder(dataPath)
   const hasFiles = settings.certificate_file !== ''
-  if (!hasFiles) mkdirSync(directory, { recursive: true, mode: 0o700 })
   return startQuicEdge(
     {
       ...addressOf(settings.address),
       certificate: hasFiles
         ? { type: 'files', certificateFile: settings.certificate_file, privateKeyFile: settings.private_key_file }
-        : { type: 'self-signed', directory },
+        : { type: 'self-signed', directory: ownCertificateFolder(dataPath) },
       hasTcpFallback: settings.tcp_fallback,
       limits: limitsOf(settings),
       clock,

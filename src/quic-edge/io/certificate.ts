@@ -57,15 +57,26 @@ export async function loadCertificate(source: CertificateSource, clock: Clock): 
   const kept = await keptCertificate(file)
   if (kept !== undefined && isFresh(kept, nowMs)) return kept
   const made = makeSelfSigned(kept === undefined ? newKey() : createPrivateKey(kept.privateKeyPem), nowMs)
-  await keep(file, made)
-  return made
+  try {
+    await keep(file, made)
+    return made
+  } catch (error) {
+    // A full disk must not end what still works; the next look tries again.
+    if (kept !== undefined && isValid(kept, nowMs)) return kept
+    throw error
+  }
 }
 
-/** One that does not begin in the future (the clock was wrong when it was made) and does not end soon. */
+/** One that does not end soon. */
 function isFresh(certificate: Certificate, nowMs: number): boolean {
-  const renewFromMs = certificate.notAfterMs - QUIC_EDGE_DEFAULTS.selfSignedRenewBeforeDays * DAY_MS
-  const notBeforeMs = Date.parse(new X509Certificate(certificate.certificatePem).validFrom)
-  return nowMs >= notBeforeMs && nowMs < renewFromMs
+  return (
+    isValid(certificate, nowMs + QUIC_EDGE_DEFAULTS.selfSignedRenewBeforeDays * DAY_MS) && isValid(certificate, nowMs)
+  )
+}
+
+/** It begins in the future when the clock was wrong as it was made. */
+function isValid({ certificatePem, notAfterMs }: Certificate, nowMs: number): boolean {
+  return nowMs >= Date.parse(new X509Certificate(certificatePem).validFrom) && nowMs < notAfterMs
 }
 
 function makeSelfSigned(privateKey: KeyObject, nowMs: number): Certificate {
@@ -153,7 +164,8 @@ async function keep(file: string, certificate: Certificate): Promise<void> {
     }
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error)
-    throw new EdgeError('EDGE_IO', `the certificate cannot be kept: ${text}`, { cause: error })
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    throw new EdgeError('EDGE_IO', `the certificate cannot be kept: ${text}`, { cause: error, details: { code } })
   }
 }
 

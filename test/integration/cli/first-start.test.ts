@@ -1,6 +1,6 @@
 /** The first start decides what an operator keeps: the root password, and a supervisor that tries again. */
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -35,6 +35,19 @@ test('a first start that fails on a port has shown the root password, and the su
   const { code, stderr } = await second.done
   assert.equal(code, 0)
   assert.doesNotMatch(stderr, /Generated/, 'it is shown once')
+})
+
+test('an edge starts where the configuration in force cannot be written, and says so', async () => {
+  const data = join(folder, 'not-ours')
+  // A folder that is not empty cannot be removed as a file, nor replaced by one.
+  mkdirSync(join(data, CONFIG_IN_FORCE, 'full'), { recursive: true })
+  using edge = startCommand(['run', '--dev', '--data', data], LOOPBACK_ENVIRONMENT)
+  await edge.sees(/edge\.ready.*\n/)
+  edge.interrupt()
+  const { code, stderr } = await edge.done
+  assert.equal(code, 0)
+  assert.match(stderr, /"edge\.current_config\.failed","path":".*current_config\.toml","reason":"E/)
+  assert.doesNotMatch(stderr, /crashed/)
 })
 
 test('an edge from the sources tells nothing of the Node it runs on', async () => {

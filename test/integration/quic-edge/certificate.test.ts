@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, test } from 'node:test'
@@ -51,6 +51,18 @@ test('it is renewed before it ends, when it begins in the future, and when its f
   assert.notEqual(earlier.sha256, renewed.sha256)
   writeFileSync(path.join(directory, 'self-signed.pem'), 'half a fi')
   assert.notEqual((await loadCertificate(source, clock)).keySha256, first.keySha256)
+})
+
+test('one that cannot be renewed is used while it is valid: a full disk is no reason to stop', async () => {
+  const source = { type: 'self-signed' as const, directory }
+  const clock = new MovedClock()
+  const first = await loadCertificate(source, clock)
+  // Where the next one would be written stands a folder.
+  mkdirSync(path.join(directory, 'self-signed.pem.partial'))
+  clock.byUs = 10n * DAY_US
+  assert.equal((await loadCertificate(source, clock)).sha256, first.sha256)
+  clock.byUs = 13n * DAY_US
+  await assert.rejects(loadCertificate(source, clock), { code: 'EDGE_IO', message: /cannot be kept/ })
 })
 
 test('it is used again whatever year the clock thinks it is, from the epoch to the last one that Linux can be set to', async () => {
