@@ -1,27 +1,50 @@
 /** Writes what `init` promises. */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { EdgeError } from '../../errors.ts'
 import { formatCommentedConfig } from '../config/document.ts'
 import { LISTS, SECTIONS } from '../config/schema.ts'
 import type { CommandContext } from './command.ts'
-import type { Values } from './grammar.ts'
+import { usageError, type Values } from './grammar.ts'
 
-/** @throws {EdgeError} EDGE_CONFIG_INVALID when the file is there, EDGE_IO. */
+/** @throws {EdgeError} EDGE_CONFIG_INVALID when the file is there, EDGE_IO: then the file is what it was. */
 export function initialize(values: Values, { print }: Pick<CommandContext, 'print'>): void {
-  const file = resolve(values.text('path') ?? 'edge.toml')
-  const data = resolve(values.text('data') ?? join(dirname(file), 'edge-data'))
+  const file = pathOf(values, 'path') ?? resolve('edge.toml')
+  const data = pathOf(values, 'data') ?? join(dirname(file), 'edge-data')
   const text = formatCommentedConfig({ sections: SECTIONS, lists: LISTS, given: { 'system.path': data } })
-  try {
-    mkdirSync(dirname(file), { recursive: true })
-    writeFileSync(file, text, { flag: values.has('force') ? 'w' : 'wx' })
-    mkdirSync(data, { recursive: true, mode: 0o750 })
-  } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause)
-    if (code === 'EEXIST') throw new EdgeError('EDGE_CONFIG_INVALID', `${file} is there already; --force replaces it`)
-    throw new EdgeError('EDGE_IO', `${file} cannot be written: ${code}`, { cause })
-  }
+  if (existsSync(file) && !values.has('force'))
+    throw new EdgeError('EDGE_CONFIG_INVALID', `${file} is there already; --force replaces it`)
+  attempt(`data folder ${data} cannot be made`, () => mkdirSync(data, { recursive: true, mode: 0o750 }))
+  attempt(`${file} cannot be written`, () => writeWhole(file, text))
   print(`configuration  ${file}`)
   print(`data folder    ${data}`)
   print(`start with     iggy-edge run --config ${file}`)
+}
+
+/** An empty name would be the working directory: whoever gives one has an unset variable in a script. */
+function pathOf(values: Values, name: string): string | undefined {
+  const path = values.text(name)
+  if (path === '') throw usageError(`${name}: found "", expected a path`)
+  return path === undefined ? undefined : resolve(path)
+}
+
+/** The old file or the new one: an edge reads half a configuration as a whole one. */
+function writeWhole(file: string, text: string): void {
+  const partial = `${file}.partial`
+  try {
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(partial, text, { flush: true })
+    renameSync(partial, file)
+  } finally {
+    rmSync(partial, { force: true })
+  }
+}
+
+function attempt(failure: string, step: () => void): void {
+  try {
+    step()
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause)
+    throw new EdgeError('EDGE_IO', `${failure}: ${code}`, { cause, details: { code } })
+  }
 }
