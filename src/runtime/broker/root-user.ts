@@ -1,7 +1,7 @@
 /** The first user: from the operator, or generated and shown once. */
 import { randomInt } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
-import { EdgeError } from '../../errors.ts'
+import { EdgeError, toEdgeError } from '../../errors.ts'
 import type { MetadataStore } from '../../log/index.ts'
 import type { PasswordHasher } from './password.ts'
 import { ROOT_USER_ID } from './rights-book.ts'
@@ -39,7 +39,12 @@ export function rootCredentialsFrom(
   return isDev ? DEFAULT_ROOT : { username: DEFAULT_ROOT.username, password: null }
 }
 
-/** Makes the root user when there is none. @returns the password that was generated, to be shown this once. */
+/**
+ * Makes the root user when there is none.
+ *
+ * @returns the password that was generated, to be shown this once.
+ * @throws {EdgeError} EDGE_CONFIG_INVALID when the operator's do not fit: starting again does not make them right.
+ */
 export async function ensureRootUser(
   metadata: MetadataStore,
   hasher: PasswordHasher,
@@ -48,8 +53,8 @@ export async function ensureRootUser(
 ): Promise<string | null> {
   if (metadata.users.has(ROOT_USER_ID)) return null
   const password = credentials.password ?? generatePassword()
-  checkUsername(credentials.username)
-  checkPassword(password)
+  checkVariable('IGGY_ROOT_USERNAME', () => checkUsername(credentials.username))
+  checkVariable('IGGY_ROOT_PASSWORD', () => checkPassword(password))
   await metadata.putUser({
     id: ROOT_USER_ID,
     username: credentials.username,
@@ -59,6 +64,14 @@ export async function ensureRootUser(
     permissionsJson: null,
   })
   return credentials.password === null ? password : null
+}
+
+function checkVariable(name: string, check: () => void): void {
+  try {
+    check()
+  } catch (cause) {
+    throw new EdgeError('EDGE_CONFIG_INVALID', `${name}: ${toEdgeError(cause).message}`, { cause })
+  }
 }
 
 /** No letters that look like digits: it is typed from a screen. */

@@ -37,6 +37,17 @@ test('a first start that fails on a port has shown the root password, and the su
   assert.doesNotMatch(stderr, /Generated/, 'it is shown once')
 })
 
+test('a root user that cannot be is told with its variable, and the supervisor does not try again', async () => {
+  const start = (root: Record<string, string>) =>
+    runCommand(['run', '--data', join(folder, 'root')], { ...LOOPBACK_ENVIRONMENT, ...root })
+  const short = await start({ IGGY_ROOT_USERNAME: 'ab', IGGY_ROOT_PASSWORD: 'long enough' })
+  assert.equal(short.code, 78)
+  assert.match(short.stderr, /^iggy-edge: IGGY_ROOT_USERNAME: .*expected 3\.\.50 bytes, found 2\n$/)
+  const empty = await start({ IGGY_ROOT_USERNAME: 'root', IGGY_ROOT_PASSWORD: '' })
+  assert.equal(empty.code, 78)
+  assert.match(empty.stderr, /^iggy-edge: IGGY_ROOT_PASSWORD: /)
+})
+
 test('an edge starts where the configuration in force cannot be written, and says so', async () => {
   const data = join(folder, 'not-ours')
   // A folder that is not empty cannot be removed as a file, nor replaced by one.
