@@ -12,7 +12,7 @@ import { PRODUCT_VERSION } from './version.ts'
 const STOP_TIMEOUT_MS = 10_000
 
 async function main(words: readonly string[]): Promise<number> {
-  if (words[0] === '--version' || words[0] === '-V') {
+  if (words.length === 1 && (words[0] === '--version' || words[0] === '-V')) {
     console.log(`iggy-edge ${PRODUCT_VERSION}`)
     return EXIT.ok
   }
