@@ -23,7 +23,7 @@ const snapshotBody = object({
   snapshot_types: list(oneOf(...snapshotTypeNames)),
 })
 
-export function systemRoutes({ broker }: RouteContext): readonly Route[] {
+export function systemRoutes({ broker, clock }: RouteContext): readonly Route[] {
   return [
     { method: 'GET', path: '/ping', access: 'public', handle: () => plain('pong') },
     {
@@ -77,7 +77,11 @@ export function systemRoutes({ broker }: RouteContext): readonly Route[] {
         const types = body.snapshot_types.map((name) => SNAPSHOT_TYPES[name])
         const compression = COMPRESSIONS.indexOf(body.compression) + 1
         const zipBytes = await broker.snapshot(request.caller, { compression, types })
-        const stamp = new Date().toISOString().replace(/[-:]/g, '').replace('T', '_').slice(0, 15)
+        const stamp = new Date(Number(clock.wallUs() / 1000n))
+          .toISOString()
+          .replace(/[-:]/g, '')
+          .replace('T', '_')
+          .slice(0, 15)
         const headers = {
           'content-type': 'application/zip',
           'content-disposition': `attachment; filename="iggy_snapshot_${stamp}.zip"`,
