@@ -5,6 +5,7 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
+import { firstWord } from './config/load.ts'
 import type { Config } from './config/schema.ts'
 import { findExposedListeners } from './exposure.ts'
 import { findSyncProblems } from './forwarding.ts'
@@ -16,10 +17,16 @@ interface CertificateKeys {
   readonly privateKey: { readonly key: string; readonly path: string }
 }
 
-/** @returns a line for each problem, with the keys it is about. */
-export function findConfigProblems(config: Config): readonly string[] {
-  return [
-    ...findExposedListeners(config),
+const NONE: ReadonlySet<string> = new Set()
+
+/**
+ * @param misread first words of the sections with values that could not be read: nothing is said of these.
+ * @returns a line for each problem, beginning with the keys it is about.
+ */
+export function findConfigProblems(config: Config, misread = NONE): readonly string[] {
+  const problems = [
+    // With `system.allow_plaintext` unread, whether a listener may stand in the open is not known.
+    ...(misread.has('system') ? [] : findExposedListeners(config)),
     ...(config.quic.enabled
       ? ['quic.enabled: found true, but this build serves no plain QUIC; use [webtransport] or TCP']
       : []),
@@ -29,6 +36,7 @@ export function findConfigProblems(config: Config): readonly string[] {
     ...certificatesOf(config).flatMap(findCertificateProblems),
     ...findSyncProblems(config),
   ]
+  return problems.filter((problem) => !misread.has(firstWord(problem)))
 }
 
 function certificatesOf(config: Config): readonly CertificateKeys[] {

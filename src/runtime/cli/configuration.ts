@@ -3,9 +3,10 @@ import { existsSync, readFileSync } from 'node:fs'
 import { EdgeError } from '../../errors.ts'
 import { ourVariable, readIggyEnvironment } from '../config/iggy-environment.ts'
 import { type IggyFile, readIggyFile } from '../config/iggy-file.ts'
-import { type ConfigSources, loadConfig } from '../config/load.ts'
+import { type ConfigSources, configInvalid, type ReadConfig, readConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import { parseAddress } from '../config/value.ts'
+import { findConfigProblems } from '../config-problems.ts'
 import { isLoopback } from '../exposure.ts'
 import type { CommandContext } from './command.ts'
 import type { Values } from './grammar.ts'
@@ -34,12 +35,19 @@ export function configurationOf(values: Values, context: Pick<CommandContext, 'e
   const data = values.text('data')
   const flags = data === undefined ? {} : { 'system.path': data }
   const file = apaches === undefined ? ownFile(own) : null
-  const config = loadConfig({ file, environment, flags })
-  if (!values.has('dev')) return { config, ignoredVariables }
+  const read = readConfig({ file, environment, flags })
+  if (!values.has('dev')) return { config: soundConfig(read, read.config), ignoredVariables }
   // What the operator sets by hand is not taken back by --dev.
   const isSet = (path: string) => environment[ourVariable(path)] !== undefined
-  const loopback = Object.fromEntries(loopbackAddresses(config).filter(([path]) => !isSet(path)))
-  return { config: loadConfig({ file, environment, flags: { ...flags, ...loopback } }), ignoredVariables }
+  const loopback = Object.fromEntries(loopbackAddresses(read.config).filter(([path]) => !isSet(path)))
+  const { config } = readConfig({ file, environment, flags: { ...flags, ...loopback } })
+  return { config: soundConfig(read, config), ignoredVariables }
+}
+
+/** All in one go: what does not go together need not wait until other keys are mended. */
+function soundConfig({ problems, misread }: ReadConfig, config: Config): Config {
+  if (problems.length > 0) throw configInvalid([...problems, ...findConfigProblems(config, misread)])
+  return config
 }
 
 /** As the operator wrote it: the environment wins over the file. */

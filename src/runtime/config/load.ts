@@ -5,7 +5,6 @@
 import { parse as parseToml, TomlError } from 'smol-toml'
 import { EdgeError } from '../../errors.ts'
 import type { Setting, SettingsTable } from '../../setting.ts'
-import { findSyncProblems } from '../forwarding.ts'
 import { type Config, LISTS, SECTIONS } from './schema.ts'
 import { formatSetting, parseSetting } from './value.ts'
 
@@ -21,12 +20,29 @@ type Values = Record<string, unknown>
 
 export const ENVIRONMENT_PREFIX = 'EDGE_'
 
+export interface ReadConfig {
+  /** Where a value could not be read, the default stands. */
+  readonly config: Config
+  /** A line for each. */
+  readonly problems: readonly string[]
+  /** First words of the sections with such values: whether these go together cannot be said. */
+  readonly misread: ReadonlySet<string>
+}
+
 /** @throws EDGE_CONFIG_INVALID with one line per problem in `message` and as `details.problems`. */
 export function loadConfig(sources: ConfigSources): Config {
+  const { config, problems } = readConfig(sources)
+  if (problems.length > 0) throw configInvalid(problems)
+  return config
+}
+
+/** For whoever can tell more problems than those of single keys. */
+export function readConfig(sources: ConfigSources): ReadConfig {
   const problems: string[] = []
+  const unknown: string[] = []
   const given = new Map<string, { found: unknown; source: string }>()
   const lists = new Map<string, { found: Values; source: string }[]>()
-  if (sources.file !== null) readFile(sources.file, given, lists, problems)
+  const isFileRead = sources.file === null || readFile(sources.file, given, lists, problems)
   readEnvironment(sources.environment, given, lists, problems)
   for (const [path, found] of Object.entries(sources.flags ?? {}))
     given.set(path, { found, source: `flag for ${path}` })
@@ -40,16 +56,22 @@ export function loadConfig(sources: ConfigSources): Config {
     ])
     config[section] = Object.freeze(Object.fromEntries(values))
   }
-  for (const [path, { found, source }] of given) problems.push(`${path} (${source}): ${unknownKey(path, found)}`)
   for (const [path, table] of Object.entries<SettingsTable>(LISTS))
     config[path] = takeList(path, table, lists.get(path) ?? [], problems)
-
-  const read = Object.freeze(config) as Config
-  if (problems.length === 0) return read
-  // Upstreams and routes hang on nothing else, so they need not wait until other sections are mended.
-  const isSyncRead = !problems.some((problem) => problem.startsWith('sync.'))
-  throw configInvalid(isSyncRead ? [...problems, ...findSyncProblems(read)] : problems)
+  for (const [path, { found, source }] of given) {
+    const misplaced = expectedAt(path, found)
+    if (misplaced === undefined) unknown.push(`${path} (${source}): unknown key${suggestion(path)}`)
+    else problems.push(`${path} (${source}): ${misplaced}`)
+  }
+  return {
+    config: Object.freeze(config) as Config,
+    problems: [...problems, ...unknown],
+    misread: new Set((isFileRead ? problems : Object.keys({ ...SECTIONS, ...LISTS })).map(firstWord)),
+  }
 }
+
+/** Of a problem or a path: the section it is about, without what stands below it. */
+export const firstWord = (text: string): string => /^\w*/.exec(text)?.[0] ?? ''
 
 export function configInvalid(problems: readonly string[]): EdgeError {
   const title = problems.length === 1 ? 'configuration: 1 problem' : `configuration: ${problems.length} problems`
@@ -95,25 +117,28 @@ function takeList(
   )
 }
 
+/** @returns false when it is not TOML: then nothing of it was read. */
 function readFile(
   file: { name: string; text: string },
   given: Map<string, { found: unknown; source: string }>,
   lists: Map<string, { found: Values; source: string }[]>,
   problems: string[],
-): void {
+): boolean {
   try {
     walk(parseToml(file.text), '', (path, found) => {
-      if (path in LISTS && Array.isArray(found)) {
+      if (Object.hasOwn(LISTS, path) && Array.isArray(found)) {
         const rows = found.map((row) => ({ found: row as Values, source: file.name }))
         if (rows.every(({ found: row }) => typeof row === 'object' && row !== null)) return void lists.set(path, rows)
       }
       given.set(path, { found, source: file.name })
     })
+    return true
   } catch (error) {
     if (!(error instanceof TomlError)) throw error
     problems.push(
       `${file.name}, line ${error.line}, column ${error.column}: not TOML: ${error.message.split('\n')[0] ?? ''}`,
     )
+    return false
   }
 }
 
@@ -143,7 +168,7 @@ function readEnvironment(
     }
     const path = name.slice(ENVIRONMENT_PREFIX.length).toLowerCase().replaceAll('__', '.')
     const match = /^(.+)\.(\d{1,3})\.(\w+)$/.exec(path)
-    if (match === null || !((match[1] ?? '') in LISTS)) {
+    if (match === null || !Object.hasOwn(LISTS, match[1] ?? '')) {
       given.set(path, { found: value, source: name })
       continue
     }
@@ -166,11 +191,12 @@ function knownPaths(): readonly string[] {
 const variables = (): readonly string[] =>
   knownPaths().map((path) => ENVIRONMENT_PREFIX + path.replaceAll('.', '__').toUpperCase())
 
-function unknownKey(path: string, found: unknown): string {
-  if (path in SECTIONS) return `found ${Array.isArray(found) ? 'a list' : 'a value'}, expected a section [${path}]`
+/** @returns undefined for a key that is simply not known. */
+function expectedAt(path: string, found: unknown): string | undefined {
+  if (Object.hasOwn(SECTIONS, path))
+    return `found ${Array.isArray(found) ? 'a list' : 'a value'}, expected a section [${path}]`
   const list = Object.keys(LISTS).find((each) => path === each || path.startsWith(`${each}.`))
-  if (list !== undefined) return `expected a list of sections, each beginning with [[${list}]]`
-  return `unknown key${suggestion(path)}`
+  return list === undefined ? undefined : `expected a list of sections, each beginning with [[${list}]]`
 }
 
 /** The nearest known key, when one is near: most unknown keys are typing errors or in the wrong section. */

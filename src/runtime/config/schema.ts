@@ -17,7 +17,7 @@ import { HTTP_LISTS, HTTP_SECTIONS } from '../http/settings.ts'
 import { TCP_SETTINGS, WEBSOCKET_SETTINGS } from '../server/defaults.ts'
 
 const SYSTEM_SETTINGS = {
-  path: text('local_data', 'Data folder, relative to the working directory.'),
+  path: { ...text('local_data', 'Data folder, relative to the working directory.'), min: 1 },
   expect_existing: boolean(
     false,
     'Refuse an empty data folder: a disk that was not mounted must not start a new store.',

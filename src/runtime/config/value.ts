@@ -54,7 +54,8 @@ export function parseSetting(setting: Setting, found: unknown): Parsed {
         ? { value: found }
         : { expected: 'host:port such as "127.0.0.1:8090" or "[::]:8090"' }
     case 'text':
-      return typeof found === 'string' ? { value: found } : { expected: 'a text' }
+      if (typeof found === 'string' && found.length >= setting.min) return { value: found }
+      return { expected: setting.min > 0 ? 'a text that is not empty' : 'a text' }
   }
 }
 

@@ -1,6 +1,6 @@
 /** What commands do on a running edge, and how they end. */
 import assert from 'node:assert/strict'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
@@ -199,6 +199,37 @@ describe('commands as processes', () => {
     assert.equal(again.code, 78)
     assert.match(again.stderr, /--force replaces it/)
     assert.equal((await run(`init ${file} --force`)).code, 0)
+  })
+
+  it('init that fails names what failed and leaves the file as it was', async () => {
+    const file = join(folder, 'kept.toml')
+    const data = join(folder, 'no-folder')
+    await writeFile(data, 'a file')
+    const inTheWay = await run(`init ${file} --data ${data}`)
+    assert.equal(inTheWay.code, 1)
+    assert.match(inTheWay.stderr, /^iggy-edge: data folder .*no-folder cannot be made: EEXIST\n$/)
+    await assert.rejects(readFile(file), { code: 'ENOENT' })
+    await writeFile(file, 'as it was')
+    await mkdir(`${file}.partial`)
+    assert.equal((await run(`init ${file} --force`)).code, 1)
+    assert.equal(await readFile(file, 'utf8'), 'as it was')
+    assert.equal((await runCommand(['init', file, '--data', ''])).code, 64)
+  })
+
+  it('check tells unreadable keys and certificates that cannot be used together', async () => {
+    const file = join(folder, 'both.toml')
+    await writeFile(file, '[tcp]\naddres = "x"\n[http.tls]\nenabled = true\ncert_file = "/none"\nkey_file = "/none"\n')
+    const { code, stderr } = await run(`check --config ${file}`)
+    assert.equal(code, 78)
+    assert.match(
+      stderr,
+      /3 problems\n.*tcp\.addres .*\n.*http\.tls\.cert_file: "\/none".*\n.*http\.tls\.key_file: "\/none"/,
+    )
+  })
+
+  it('words after --version are told', async () => {
+    assert.equal((await run('--version')).code, 0)
+    assert.equal((await run('--version x')).code, 64)
   })
 
   it('check names all problems of a configuration at once', async () => {

@@ -5,9 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
-import type { EdgeError } from '../../../src/errors.ts'
 import { loadCertificate } from '../../../src/quic-edge/io/certificate.ts'
-import { loadConfig } from '../../../src/runtime/config/load.ts'
+import { loadConfig, readConfig } from '../../../src/runtime/config/load.ts'
 import { findConfigProblems } from '../../../src/runtime/config-problems.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'edge-problems-'))
@@ -98,21 +97,30 @@ test('problems of different sections come at once, upstreams by their names and 
   assert.doesNotMatch(text, /hunter2/)
 })
 
-test('routes are judged beside a key that cannot be read, unless it is one of theirs', () => {
-  const problemsWith = (keys: string): unknown => {
-    try {
-      return problemsOf(`${keys}\n[[sync.routes]]\nfrom = "a/b"\nto = "nowhere:site/x"`)
-    } catch (error) {
-      return (error as EdgeError).details.problems
-    }
+test('what does not go together is told beside keys that cannot be read, unless it hangs on one of them', () => {
+  const problemsWith = (text: string): readonly string[] => {
+    const { config, problems, misread } = readConfig({ file: { name: 'edge.toml', text }, environment: {} })
+    return [...problems, ...findConfigProblems(config, misread)].map((problem) => problem.split(': found')[0] ?? '')
   }
-  const route = 'sync route "a/b > nowhere:site/x": expected an upstream named "nowhere", found none'
-  assert.deepEqual(problemsWith('[tcp]\nadress = "127.0.0.1:1"'), [
+  const route = '[[sync.routes]]\nfrom = "a/b"\nto = "nowhere:site/x"'
+  const exposed = '[http]\naddress = "0.0.0.0:1"'
+  assert.deepEqual(problemsWith(`[tcp]\nadress = "127.0.0.1:1"\n${exposed}\n${route}`), [
     'tcp.adress (edge.toml): unknown key; did you mean tcp.address?',
-    route,
+    'http.address',
+    'sync route "a/b > nowhere:site/x": expected an upstream named "nowhere", found none',
   ])
-  assert.deepEqual(problemsWith('[[sync.upstreams]]\nname = 7\nurl = "iggy://h"'), [
-    'sync.upstreams[0].name (edge.toml): found 7, expected a text',
+  assert.deepEqual(problemsWith(`[tcp]\naddress = "0.0.0.0:1"\ntls_enabled = "perhaps"\n${exposed}`), [
+    'tcp.tls_enabled (edge.toml)',
+    'http.address',
+  ])
+  assert.deepEqual(problemsWith(`[system]\nallow_plaintext = "perhaps"\n${exposed}`), [
+    'system.allow_plaintext (edge.toml)',
+  ])
+  assert.deepEqual(problemsWith(`[[sync.upstreams]]\nname = 7\nurl = "iggy://h"\n${route}`), [
+    'sync.upstreams[0].name (edge.toml)',
+  ])
+  assert.deepEqual(problemsWith(`${exposed}\n${route}\n]`), [
+    'edge.toml, line 6, column 1: not TOML: Invalid TOML document: illegal character in key',
   ])
 })
 

@@ -35,6 +35,21 @@ describe('configuration', () => {
     assert.equal(config.logging.level, 'debug')
   })
 
+  it('knows no names but its own, not even those that every object has', () => {
+    const problems = problemsOf(() => load('toString = 1\nconstructor = [{ a = 1 }]\n', { EDGE_VALUEOF__0__X: '1' }))
+    assert.deepEqual(problems, [
+      'toString (edge.toml): unknown key',
+      'constructor (edge.toml): unknown key',
+      'valueof.0.x (EDGE_VALUEOF__0__X): unknown key',
+    ])
+    assert.equal(problemsOf(() => load(null, { EDGE_CONSTRUCTOR__0__X: '1' })).length, 1)
+  })
+
+  it('takes no empty text for the data folder, which would be the working directory', () => {
+    const [problem] = problemsOf(() => load(null, { EDGE_SYSTEM__PATH: '' }))
+    assert.equal(problem, 'system.path (EDGE_SYSTEM__PATH): found "", expected a text that is not empty')
+  })
+
   it('reports every problem at once, with path, source, found and expected', () => {
     const problems = problemsOf(() =>
       load('[log]\nsegment_size = "tiny"\ncolour = 1\n', { EDGE_LOGGING__LEVEL: 'loud' }),
