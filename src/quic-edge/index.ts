@@ -37,6 +37,8 @@ export interface QuicEdgeOptions {
   readonly limits?: SessionLimits
   readonly clock?: Clock
   readonly logger?: Logger
+  /** How often the certificate is looked at; for tests. */
+  readonly certificateCheckMs?: number
 }
 
 /** Who serves the sessions of one path. */
@@ -159,12 +161,21 @@ class RunningEdge implements QuicEdge {
   }
 
   watchCertificate(): void {
+    let told = ''
     this.#watch = setInterval(() => {
-      this.reloadCertificate().catch((error: unknown) => {
-        const { code, message } = toEdgeError(error)
-        this.#parts.logger.warn('quic.certificate.failed', { error_code: code, reason: message })
-      })
-    }, QUIC_EDGE_DEFAULTS.certificateCheckMs)
+      this.reloadCertificate().then(
+        () => {
+          told = ''
+        },
+        (error: unknown) => {
+          const { code, message } = toEdgeError(error)
+          // Once, not at every look: it stays so until somebody acts.
+          if (told !== message)
+            this.#parts.logger.warn('quic.certificate.failed', { error_code: code, reason: message })
+          told = message
+        },
+      )
+    }, this.#parts.options.certificateCheckMs ?? QUIC_EDGE_DEFAULTS.certificateCheckMs)
     this.#watch.unref()
   }
 

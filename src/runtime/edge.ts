@@ -19,7 +19,14 @@ import { cursorStoreOf, logSourceOf, routeStatuses, syncLagsOf, syncOptionsOf } 
 import { startHttp } from './http/index.ts'
 import { serveIggySessions } from './iggy-sessions.ts'
 import { Listeners, startTcp, startWebsocket, startWebTransport } from './listeners.ts'
-import { reportLog, reportRoute, reportSpace, type SyncRouteStatus, startHealth } from './observe/index.ts'
+import {
+  reportCertificate,
+  reportLog,
+  reportRoute,
+  reportSpace,
+  type SyncRouteStatus,
+  startHealth,
+} from './observe/index.ts'
 import { createProtocolServer } from './server/index.ts'
 import { IGGY_VERSION, PRODUCT_VERSION } from './version.ts'
 
@@ -130,14 +137,24 @@ async function compose({ config, clock, logger, root, onRootPassword }: EdgeOpti
     const devices = startDeviceHub({ broker: deviceBroker, clock, logger })
     const paths = { '/iggy': serveIggySessions(server), '/edge': devices.pathHandler }
     const quic = await startWebTransport({ config, clock, logger, dataPath, paths })
-    listeners.add('webtransport', { host: quic.host, port: quic.port, close: () => quic.close() })
+    listeners.add('webtransport', {
+      host: quic.host,
+      port: quic.port,
+      certificate: () => quic.certificate,
+      close: () => quic.close(),
+    })
     opened.defer(() => devices.close())
     certificateSha256 = () => quic.certificate.sha256
   }
   const health = startHealth(
     {
       listeners: () => listeners.reports(),
-      parts: () => [reportLog(theLog), reportSpace(theLog), ...routes().map(reportRoute)],
+      parts: () => [
+        reportLog(theLog),
+        reportSpace(theLog),
+        ...listeners.certificates().map((each) => reportCertificate(each, clock.wallUs())),
+        ...routes().map(reportRoute),
+      ],
     },
     clock,
     logger,
@@ -177,7 +194,13 @@ async function compose({ config, clock, logger, root, onRootPassword }: EdgeOpti
       clock,
       logger,
     })
-    listeners.add('http', { host: http.host, port: http.port, close: () => http.close(), failure: () => http.cause })
+    listeners.add('http', {
+      host: http.host,
+      port: http.port,
+      certificate: () => http.certificate,
+      failure: () => http.cause,
+      close: () => http.close(),
+    })
   }
   await health.check()
   writeCurrentConfig({ dataPath, config, listeners, logger })

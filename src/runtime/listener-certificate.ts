@@ -16,11 +16,14 @@ export interface TlsSettings {
   readonly tls_key_file: string
 }
 
-export interface CertificateParts {
+export interface CertificateOptions {
+  /** The listener that serves it, for messages. */
+  readonly listener: string
+  /** Where it is configured, for messages. */
+  readonly key: string
+  readonly source: CertificateSource
   readonly clock: Clock
   readonly logger: Logger
-  /** Where a certificate of our own is kept. */
-  readonly dataPath: string
   readonly checkMs?: number
 }
 
@@ -39,33 +42,30 @@ export const ownCertificateFolder = (dataPath: string): string => join(dataPath,
 export const isOwnCertificate = (settings: TlsSettings): boolean =>
   settings.tls_self_signed && settings.tls_cert_file === '' && settings.tls_key_file === ''
 
-/**
- * @param section of the settings, for messages.
- * @throws {EdgeError} EDGE_CONFIG_INVALID when the files cannot be used, EDGE_IO when our own cannot be kept.
- */
-export async function openListenerCertificate(
-  section: string,
-  settings: TlsSettings,
-  { clock, logger, dataPath, checkMs = CHECK_MS }: CertificateParts,
-): Promise<ListenerCertificate> {
-  const source: CertificateSource = isOwnCertificate(settings)
+export function certificateSourceOf(settings: TlsSettings, dataPath: string): CertificateSource {
+  return isOwnCertificate(settings)
     ? { type: 'self-signed', directory: ownCertificateFolder(dataPath) }
     : { type: 'files', certificateFile: settings.tls_cert_file, privateKeyFile: settings.tls_key_file }
-  let current = await load(section, source, clock)
+}
+
+/** @throws {EdgeError} EDGE_CONFIG_INVALID when the files cannot be used, EDGE_IO when our own cannot be kept. */
+export async function openListenerCertificate(options: CertificateOptions): Promise<ListenerCertificate> {
+  const { listener, logger, checkMs = CHECK_MS } = options
+  let current = await load(options)
   let timer: NodeJS.Timeout | null = null
   let isTold = false
 
   async function check(replace: (certificate: Certificate) => void): Promise<void> {
     try {
-      const found = await load(section, source, clock)
+      const found = await load(options)
       isTold = false
       if (timer === null || found.sha256 === current.sha256) return
       replace(found)
       current = found
-      logger.info('server.certificate.replaced', { listener: section, certificate_sha256: found.sha256 })
+      logger.info('server.certificate.replaced', { listener, certificate_sha256: found.sha256 })
     } catch (error) {
       // Once, not every half minute: it stays so until somebody acts.
-      if (!isTold) logger.warn('server.certificate.unusable', { listener: section, error: toEdgeError(error).message })
+      if (!isTold) logger.warn('server.certificate.unusable', { listener, error: toEdgeError(error).message })
       isTold = true
     }
   }
@@ -85,11 +85,11 @@ export async function openListenerCertificate(
   }
 }
 
-async function load(section: string, source: CertificateSource, clock: Clock): Promise<Certificate> {
+async function load({ key, source, clock }: CertificateOptions): Promise<Certificate> {
   try {
     return await loadCertificate(source, clock)
   } catch (error) {
-    const { code, message } = toEdgeError(error)
-    throw new EdgeError(code, `${section}.tls_cert_file: ${message}`, { cause: error })
+    const { code, message, details } = toEdgeError(error)
+    throw new EdgeError(code, `${key}: ${message}`, { cause: error, details })
   }
 }

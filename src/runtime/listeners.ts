@@ -2,16 +2,17 @@
 import type { Clock } from '../clock.ts'
 import { EdgeError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
-import { limitsOf, type PathHandler, type QuicEdge, startQuicEdge } from '../quic-edge/index.ts'
+import { type Certificate, limitsOf, type PathHandler, type QuicEdge, startQuicEdge } from '../quic-edge/index.ts'
 import type { Config } from './config/schema.ts'
 import { type Address, parseAddress } from './config/value.ts'
 import {
-  type CertificateParts,
+  certificateSourceOf,
   type ListenerCertificate,
   openListenerCertificate,
   ownCertificateFolder,
+  type TlsSettings,
 } from './listener-certificate.ts'
-import type { ListenerReport } from './observe/index.ts'
+import type { ListenerReport, ListenerStatus } from './observe/index.ts'
 import { type Listener, listenTcp, listenWebsocket, type ProtocolServer } from './server/index.ts'
 
 export type ListenerName = 'tcp' | 'websocket' | 'webtransport' | 'quic' | 'http'
@@ -23,6 +24,8 @@ export interface Bound {
   close(): Promise<void>
   /** Why it no longer works; empty while it does. */
   readonly failure?: () => string
+  /** What it serves now; null without TLS. */
+  readonly certificate?: () => Certificate | null
 }
 
 /** All listeners by name; those that are off have no `bound`. */
@@ -53,7 +56,15 @@ export class Listeners {
     return bound === undefined ? '' : formatAddress(bound)
   }
 
-  reports(): readonly (ListenerReport & { readonly address: string })[] {
+  /** Of the listeners that serve one. */
+  certificates(): readonly { readonly name: ListenerName; readonly certificate: Certificate }[] {
+    return [...this.#bound].flatMap(([name, bound]) => {
+      const certificate = bound.certificate?.() ?? null
+      return certificate === null ? [] : [{ name, certificate }]
+    })
+  }
+
+  reports(): readonly (ListenerReport & ListenerStatus)[] {
     const names: readonly ListenerName[] = ['tcp', 'websocket', 'http', 'webtransport', 'quic']
     return names.map((name) => {
       const bound = this.#bound.get(name)
@@ -67,6 +78,7 @@ export class Listeners {
         port: bound?.port ?? 0,
         isTcp: name !== 'webtransport' && name !== 'quic',
         address: this.address(name),
+        certificate: bound?.certificate?.() ?? null,
       }
     })
   }
@@ -83,14 +95,18 @@ export function formatAddress({ host, port }: Address): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }
 
-export interface ProtocolParts extends CertificateParts {
+export interface ProtocolParts {
   readonly config: Config
   readonly server: ProtocolServer
+  readonly clock: Clock
+  readonly logger: Logger
+  /** Where a certificate of our own is kept. */
+  readonly dataPath: string
 }
 
 export async function startTcp(parts: ProtocolParts): Promise<Bound> {
   const { tcp, system } = parts.config
-  const certificate = tcp.tls_enabled ? await openListenerCertificate('tcp', tcp, parts) : null
+  const certificate = tcp.tls_enabled ? await openCertificate('tcp', tcp, parts) : null
   const listener = await listenTcp({
     ...addressOf(tcp.address),
     reusePort: system.reuse_port,
@@ -104,7 +120,7 @@ export async function startTcp(parts: ProtocolParts): Promise<Bound> {
 
 export async function startWebsocket(parts: ProtocolParts): Promise<Bound> {
   const { websocket, system } = parts.config
-  const certificate = websocket.tls_enabled ? await openListenerCertificate('websocket', websocket, parts) : null
+  const certificate = websocket.tls_enabled ? await openCertificate('websocket', websocket, parts) : null
   const listener = await listenWebsocket({
     ...addressOf(websocket.address),
     reusePort: system.reuse_port,
@@ -116,6 +132,12 @@ export async function startWebsocket(parts: ProtocolParts): Promise<Bound> {
   return withCertificate(listener, certificate)
 }
 
+function openCertificate(listener: ListenerName, settings: TlsSettings, parts: ProtocolParts) {
+  const { clock, logger, dataPath } = parts
+  const source = certificateSourceOf(settings, dataPath)
+  return openListenerCertificate({ listener, key: `${listener}.tls_cert_file`, source, clock, logger })
+}
+
 /** The listener follows its certificate until it is closed. */
 function withCertificate(
   listener: Listener & { replaceCertificate(certificatePem: string, privateKeyPem: string): void },
@@ -125,6 +147,7 @@ function withCertificate(
   return {
     host: listener.host,
     port: listener.port,
+    certificate: () => certificate?.current ?? null,
     close() {
       certificate?.close()
       return listener.close()

@@ -95,7 +95,7 @@ export async function startTestHttpOn<L extends Log>(log: L, options: TestHttpOp
       metadata: log.metadata,
       syncLags: () => state.syncLags,
       uptimeUs: () => 1_000_000,
-      listeners: () => [{ name: 'http', isEnabled: true, address: '127.0.0.1:3000' }],
+      listeners: () => [{ name: 'http', isEnabled: true, address: '127.0.0.1:3000', certificate: null }],
     },
     metrics: {
       ...watched,

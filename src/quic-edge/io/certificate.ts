@@ -38,6 +38,8 @@ export interface Certificate {
   readonly sha256: string
   /** Of its public key (SPKI): stays the same when our own certificate is renewed. */
   readonly keySha256: string
+  /** Since the Unix epoch, as `notAfterMs`. */
+  readonly notBeforeMs: number
   readonly notAfterMs: number
   readonly isSelfSigned: boolean
 }
@@ -75,8 +77,8 @@ function isFresh(certificate: Certificate, nowMs: number): boolean {
 }
 
 /** It begins in the future when the clock was wrong as it was made. */
-function isValid({ certificatePem, notAfterMs }: Certificate, nowMs: number): boolean {
-  return nowMs >= Date.parse(new X509Certificate(certificatePem).validFrom) && nowMs < notAfterMs
+function isValid({ notBeforeMs, notAfterMs }: Certificate, nowMs: number): boolean {
+  return nowMs >= notBeforeMs && nowMs < notAfterMs
 }
 
 function makeSelfSigned(privateKey: KeyObject, nowMs: number): Certificate {
@@ -123,6 +125,7 @@ function describe(certificatePem: string, privateKeyPem: string, isSelfSigned: b
       privateKeyPem,
       sha256: sha256(certificate.raw),
       keySha256: sha256(certificate.publicKey.export({ type: 'spki', format: 'der' })),
+      notBeforeMs: Date.parse(certificate.validFrom),
       notAfterMs: Date.parse(certificate.validTo),
       isSelfSigned,
     }

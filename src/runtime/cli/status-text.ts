@@ -47,13 +47,23 @@ function overviewSections(overview: OverviewView): string[] {
   return [
     [
       `Version ${overview.version}, up ${formatSpan(Number(overview.uptime_us))}`,
-      ...overview.listeners.map(({ name, address }) => `  ${name.padEnd(13)} ${address}`),
+      ...overview.listeners.flatMap(listenerLines),
     ].join('\n'),
     diskText(overview.disk, Number(overview.uptime_us)),
     topicsText(overview),
     syncText(overview),
     findingsText(overview),
   ]
+}
+
+function listenerLines({ name, address, certificate }: OverviewView['listeners'][number]): string[] {
+  const lines = [`  ${name.padEnd(13)} ${address}`]
+  // Whoever pins the hash needs it whole.
+  if (certificate !== null)
+    lines.push(
+      `  ${''.padEnd(13)} certificate ${certificate.sha256} until ${formatTime(BigInt(certificate.ends_at_us))}`,
+    )
+  return lines
 }
 
 function diskText(disk: OverviewView['disk'], uptimeUs: number): string {

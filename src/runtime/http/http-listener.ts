@@ -5,17 +5,21 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
+import type { Clock } from '../../clock.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
+import type { Certificate } from '../../quic-edge/index.ts'
 import { parseAddress } from '../config/value.ts'
+import { type ListenerCertificate, openListenerCertificate } from '../listener-certificate.ts'
 import { watchHandshakes } from '../tls-handshakes.ts'
 import type { HttpSettings } from './settings.ts'
-import { type CertificateFiles, type WatchedCertificate, watchCertificate } from './tls-certificate.ts'
 
 export interface HttpListener {
   readonly host: string
   readonly port: number
   readonly connectionCount: number
+  /** What it serves now; null without TLS. */
+  readonly certificate: Certificate | null
   /** Accepting, or why no longer. */
   readonly failure: EdgeError | null
   /** Stops accepting, lets running requests end, cuts what is left after `graceMs`. Idempotent. */
@@ -33,13 +37,23 @@ const BAD_REQUESTS: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'HTTP/1.1 408 Request Timeout',
 }
 
+export interface HttpListenerOptions {
+  readonly settings: HttpSettings
+  readonly onRequest: RequestListener
+  readonly clock: Clock
+  readonly logger: Logger
+  /** SO_REUSEPORT. Default false. */
+  readonly reusePort?: boolean | undefined
+}
+
 /** @throws {EdgeError} EDGE_ADDRESS_IN_USE, EDGE_CONFIG_INVALID when the certificate cannot be used, EDGE_IO. */
-export async function listenHttp(
-  settings: HttpSettings,
-  onRequest: RequestListener,
-  logger: Logger,
+export async function listenHttp({
+  settings,
+  onRequest,
+  clock,
+  logger,
   reusePort = false,
-): Promise<HttpListener> {
+}: HttpListenerOptions): Promise<HttpListener> {
   const { http, 'http.tls': tls } = settings
   const options = {
     maxHeaderSize: MAX_HEAD_BYTES,
@@ -49,8 +63,10 @@ export async function listenHttp(
     connectionsCheckingInterval: TIMEOUT_CHECK_MS,
     noDelay: true,
   }
-  const files: CertificateFiles | null = tls.enabled ? { certPath: tls.cert_file, keyPath: tls.key_file } : null
-  const certificate = files === null ? null : await watchCertificate(files, logger)
+  const source = { type: 'files', certificateFile: tls.cert_file, privateKeyFile: tls.key_file } as const
+  const certificate = tls.enabled
+    ? await openListenerCertificate({ listener: 'http', key: 'http.tls.cert_file', source, clock, logger })
+    : null
   let endHandshakes = (): void => {}
   const server = certificate === null ? createServer(options, onRequest) : createSecure(certificate)
   server.maxConnections = http.max_connections
@@ -62,14 +78,25 @@ export async function listenHttp(
     certificate?.close()
     endHandshakes()
   }
-  return new Listener(server, host, port, onClosing, logger)
+  return new Listener({ server, host, port, certificate, onClosing, logger })
 
-  function createSecure(watched: WatchedCertificate): TlsServer {
-    const secure = createTlsServer({ ...options, ...watched.current }, onRequest)
+  function createSecure(watched: ListenerCertificate): TlsServer {
+    const secure = createTlsServer({ ...options, ...secretsOf(watched.current) }, onRequest)
     endHandshakes = watchHandshakes(secure)
-    watched.onChanged((pems) => secure.setSecureContext(pems))
+    watched.watch((renewed) => secure.setSecureContext(secretsOf(renewed)))
     return secure
   }
+}
+
+const secretsOf = ({ certificatePem, privateKeyPem }: Certificate) => ({ cert: certificatePem, key: privateKeyPem })
+
+interface ListenerParts {
+  readonly server: Server | TlsServer
+  readonly host: string
+  readonly port: number
+  readonly certificate: ListenerCertificate | null
+  readonly onClosing: () => void
+  readonly logger: Logger
 }
 
 class Listener implements HttpListener {
@@ -77,13 +104,15 @@ class Listener implements HttpListener {
   readonly port: number
   failure: EdgeError | null = null
   private readonly server: Server | TlsServer
+  private readonly secrets: ListenerCertificate | null
   private readonly onClosing: () => void
   private closing: Promise<void> | null = null
 
-  constructor(server: Server | TlsServer, host: string, port: number, onClosing: () => void, logger: Logger) {
+  constructor({ server, host, port, certificate, onClosing, logger }: ListenerParts) {
     this.server = server
     this.host = host
     this.port = port
+    this.secrets = certificate
     this.onClosing = onClosing
     server.on('error', (cause) => {
       this.failure = toEdgeError(cause)
@@ -94,6 +123,10 @@ class Listener implements HttpListener {
   }
 
   connectionCount = 0
+
+  get certificate(): Certificate | null {
+    return this.secrets?.current ?? null
+  }
 
   close(graceMs = CLOSE_GRACE_MS): Promise<void> {
     this.closing ??= new Promise((resolve) => {

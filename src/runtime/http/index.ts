@@ -1,6 +1,7 @@
 /** The HTTP API of Iggy, our own routes beside it, and the inspection page. */
 import type { Clock } from '../../clock.ts'
 import type { Logger } from '../../logger.ts'
+import type { Certificate } from '../../quic-edge/index.ts'
 import type { Broker } from '../broker/api.ts'
 import type { HealthMonitor, MetricSources, OverviewSources } from '../observe/index.ts'
 import { Authentication, type SecretStore } from './authentication.ts'
@@ -49,6 +50,8 @@ export interface HttpServer extends AsyncDisposable {
   readonly state: 'running' | 'failed'
   /** Why it failed; empty while it runs. */
   readonly cause: string
+  /** What it serves now; null without TLS. */
+  readonly certificate: Certificate | null
   /** Idempotent; running requests get a few seconds to end. */
   close(): Promise<void>
 }
@@ -75,12 +78,13 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
     logger,
     onAnswered: () => requestCount++,
   })
-  const listener = await listenHttp(
+  const listener = await listenHttp({
     settings,
-    (request, response) => void handler.handle(request, response),
+    onRequest: (request, response) => void handler.handle(request, response),
+    clock,
     logger,
-    options.reusePort,
-  )
+    reusePort: options.reusePort,
+  })
   listenerOf.current = listener
   logger.info('http.listening', { host: listener.host, port: listener.port, tls: settings['http.tls'].enabled })
   return {
@@ -92,6 +96,9 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
     },
     get cause() {
       return listener.failure?.message ?? ''
+    },
+    get certificate() {
+      return listener.certificate
     },
     close: () => listener.close(),
     [Symbol.asyncDispose]: () => listener.close(),

@@ -8,7 +8,7 @@
  * Relies on: `observe` being called every few seconds with monotonic time. Never: asks anybody anything.
  */
 
-export type CheckKind = 'listener' | 'log' | 'space' | 'sync' | 'process'
+export type CheckKind = 'listener' | 'certificate' | 'log' | 'space' | 'sync' | 'process'
 
 export interface PartReport {
   /** Unique: `listener tcp`, `log`, `sync central`. */
@@ -55,6 +55,7 @@ const SECOND_US = 1_000_000
 export const HEALTH_LIMITS: HealthLimits = {
   patienceUs: {
     listener: 15 * SECOND_US,
+    certificate: 15 * SECOND_US,
     log: 20 * SECOND_US,
     space: 20 * SECOND_US,
     sync: 45 * SECOND_US,
@@ -68,6 +69,12 @@ const ACTIONS: Readonly<Record<CheckKind, Readonly<Record<'starting' | 'stalled'
     starting: 'Wait; if it stays so, look for the last line of the log.',
     stalled: 'The listener takes no new connections: restart the service and keep its log.',
     failed: 'Free the address or change it in the configuration, then restart the service.',
+  },
+  certificate: {
+    starting: 'Wait.',
+    stalled: 'Replace the files of the certificate.',
+    failed:
+      'Set the clock if it is wrong; else replace the files of the certificate: they are taken up within half a minute, without a restart.',
   },
   log: {
     starting: 'Wait: the data folder is being checked.',

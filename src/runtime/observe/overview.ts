@@ -30,6 +30,8 @@ export interface ListenerStatus {
   readonly name: string
   readonly isEnabled: boolean
   readonly address: string
+  /** What it serves; null without TLS. */
+  readonly certificate: { readonly sha256: string; readonly notAfterMs: number } | null
 }
 
 /** How far upstreams are behind, by partition. */
@@ -78,7 +80,7 @@ export function viewOverview(sources: OverviewSources, topics: readonly VisibleT
     listeners: sources
       .listeners()
       .filter(({ isEnabled }) => isEnabled)
-      .map(({ name, address }) => ({ name, address })),
+      .map(viewListener),
     totals: {
       streams: sources.catalog.streams.size,
       topics: topics.length,
@@ -92,6 +94,12 @@ export function viewOverview(sources: OverviewSources, topics: readonly VisibleT
     disk: viewDisk(stats, sources.isWritable()),
     findings: sources.findings().slice(-MAX_LISTED_FINDINGS).reverse().map(viewFinding),
   }
+}
+
+function viewListener({ name, address, certificate }: ListenerStatus) {
+  const ends =
+    certificate === null ? null : { sha256: certificate.sha256, ends_at_us: BigInt(certificate.notAfterMs) * 1000n }
+  return { name, address, certificate: ends }
 }
 
 export function viewHealth(health: Health) {

@@ -1,7 +1,13 @@
-/** What the log and the routes of sync say of themselves, in the words of `HealthWatch`. Pure. */
+/** What the log, certificates and the routes of sync say of themselves, in the words of `HealthWatch`. Pure. */
 import type { Log } from '../../log/index.ts'
 import type { PartReport } from './health.ts'
 import type { SyncRouteStatus } from './overview.ts'
+
+export interface ServedCertificate {
+  /** The listener that serves it. */
+  readonly name: string
+  readonly certificate: { readonly notBeforeMs: number; readonly notAfterMs: number }
+}
 
 /** Without the log nothing can be promised: it is essential. A log without room must sync, or it is stalled. */
 export function reportLog(log: Pick<Log, 'isWritable' | 'hasRoom' | 'stats' | 'findings'>): PartReport {
@@ -38,6 +44,26 @@ export function reportSpace(log: Pick<Log, 'stats'>): PartReport {
     isEssential: false,
   }
 }
+
+/** Peers refuse one that does not hold now; whoever pins its hash, or was let in before, goes on. */
+export function reportCertificate({ name, certificate }: ServedCertificate, nowUs: bigint): PartReport {
+  const { notBeforeMs, notAfterMs } = certificate
+  const nowMs = Number(nowUs / 1000n)
+  const isEarly = nowMs < notBeforeMs
+  const bound = isEarly ? `begins ${dateText(notBeforeMs)}` : `ended ${dateText(notAfterMs)}`
+  const isValid = !isEarly && nowMs < notAfterMs
+  return {
+    name: `certificate ${name}`,
+    kind: 'certificate',
+    state: isValid ? 'running' : 'failed',
+    cause: isValid ? '' : `it ${bound}, and the clock says ${dateText(nowMs)}`,
+    waiting: 0,
+    progress: 0,
+    isEssential: false,
+  }
+}
+
+const dateText = (ms: number): string => new Date(ms).toISOString()
 
 /** A route that is away is not failed at once: it is stalled when messages wait for too long. */
 export function reportRoute(route: SyncRouteStatus): PartReport {

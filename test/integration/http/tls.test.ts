@@ -9,9 +9,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TLSSocket } from 'node:tls'
 import { systemClock } from '../../../src/clock.ts'
-import { silentLogger } from '../../../src/logger.ts'
 import { loadCertificate } from '../../../src/quic-edge/io/certificate.ts'
-import { watchCertificate } from '../../../src/runtime/http/tls-certificate.ts'
 import { startTestHttp } from '../../support/http-server.ts'
 
 interface TestFiles extends AsyncDisposable {
@@ -74,31 +72,12 @@ test('with a certificate the API speaks HTTPS, and plain HTTP gets nowhere', asy
   await assert.rejects(fetch(`${server.url}/ping`))
 })
 
-test('replaced files are taken up; half written ones are not', async () => {
-  await using files = await makeFiles()
-  const watched = await watchCertificate(files, silentLogger, 20)
-  const seen: string[] = []
-  const changed = new Promise<void>((resolve) =>
-    watched.onChanged(({ cert }) => {
-      seen.push(cert)
-      resolve()
-    }),
-  )
-  const before = watched.current.cert
-  writeFileSync(files.certPath, before.slice(0, 100))
-  await files.renew()
-  await changed
-  watched.close()
-  assert.equal(seen.length, 1)
-  assert.notEqual(watched.current.cert, before)
-})
-
 test('a certificate that cannot be used is named before the listener starts', async () => {
   await using files = await makeFiles()
   writeFileSync(files.keyPath, 'no key')
   const tls = { enabled: true, cert_file: files.certPath, key_file: files.keyPath }
   await assert.rejects(startTestHttp({ settings: { 'http.tls': tls } }), {
     code: 'EDGE_CONFIG_INVALID',
-    message: /cert\.pem/,
+    message: /^http\.tls\.cert_file: /,
   })
 })

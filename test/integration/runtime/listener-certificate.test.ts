@@ -8,11 +8,13 @@ import { type TestContext, test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { systemClock } from '../../../src/clock.ts'
 import { silentLogger } from '../../../src/logger.ts'
-import { type Certificate, loadCertificate } from '../../../src/quic-edge/index.ts'
-import { openListenerCertificate } from '../../../src/runtime/listener-certificate.ts'
+import { type Certificate, loadCertificate, startQuicEdge } from '../../../src/quic-edge/index.ts'
+import { certificateSourceOf, openListenerCertificate } from '../../../src/runtime/listener-certificate.ts'
 import { connect } from '../../../src/sdk/index.ts'
 import { startEdgeWorld } from '../../support/edge-world.ts'
 import { eventually } from '../../support/eventually.ts'
+
+const OPTIONS = { listener: 'tcp', key: 'tcp.tls_cert_file', clock: systemClock, logger: silentLogger }
 
 function folderOf(context: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'edge-tls-'))
@@ -54,8 +56,8 @@ test('files that change are taken up, and what cannot be used leaves the old cer
   }
   write(old)
   const settings = { tls_self_signed: true, tls_cert_file: cert, tls_key_file: key }
-  const parts = { clock: systemClock, logger: silentLogger, dataPath: folder, checkMs: 10 }
-  const certificate = await openListenerCertificate('tcp', settings, parts)
+  const source = certificateSourceOf(settings, folder)
+  const certificate = await openListenerCertificate({ ...OPTIONS, source, checkMs: 10 })
   context.after(() => certificate.close())
   assert.equal(certificate.current.sha256, old.sha256, 'files win over a certificate of our own')
   const seen: string[] = []
@@ -70,9 +72,37 @@ test('files that change are taken up, and what cannot be used leaves the old cer
 
 test('files that do not belong together are named by their key', async (context) => {
   const settings = { tls_self_signed: false, tls_cert_file: '/none/cert.pem', tls_key_file: '/none/key.pem' }
-  const parts = { clock: systemClock, logger: silentLogger, dataPath: folderOf(context) }
-  await assert.rejects(openListenerCertificate('websocket', settings, parts), {
+  const source = certificateSourceOf(settings, folderOf(context))
+  await assert.rejects(openListenerCertificate({ ...OPTIONS, source }), {
     code: 'EDGE_CONFIG_INVALID',
-    message: /^websocket\.tls_cert_file: /,
+    message: /^tcp\.tls_cert_file: /,
   })
+})
+
+test('files that have become unusable are told once by each listener, not at every look', async (context) => {
+  const folder = folderOf(context)
+  await loadCertificate({ type: 'self-signed', directory: folder }, systemClock)
+  const file = join(folder, 'self-signed.pem')
+  const source = { type: 'files', certificateFile: file, privateKeyFile: file } as const
+  const told: string[] = []
+  const logger = { ...silentLogger, warn: (event: string) => void told.push(event) }
+  let looks = 0
+  const counted = {
+    get type() {
+      looks++
+      return 'files' as const
+    },
+    certificateFile: file,
+    privateKeyFile: file,
+  }
+  const certificate = await openListenerCertificate({ ...OPTIONS, source: counted, logger, checkMs: 5 })
+  context.after(() => certificate.close())
+  certificate.watch(() => {})
+  const parts = { host: '127.0.0.1', port: 0, certificate: source, hasTcpFallback: false, certificateCheckMs: 5 }
+  const quic = await startQuicEdge({ ...parts, logger }, { paths: {} })
+  context.after(() => quic.close())
+  writeFileSync(file, 'half a file')
+  const before = looks
+  await eventually(() => looks > before + 5 && told.length >= 2, 'some looks at the file')
+  assert.deepEqual(told.toSorted(), ['quic.certificate.failed', 'server.certificate.unusable'])
 })

@@ -22,7 +22,7 @@ const OVERVIEW: OverviewView = {
   version: '1.2.3',
   uptime_us: 7_200_000_000,
   health: { status: 'ready', checks: [] },
-  listeners: [{ name: 'tcp', address: '127.0.0.1:8090' }],
+  listeners: [{ name: 'tcp', address: '127.0.0.1:8090', certificate: null }],
   totals: { streams: 1, topics: 1, appended_messages: 1, appended_bytes: 1, dropped_messages: 0 },
   topics: [],
   topics_not_listed: 0,
@@ -38,6 +38,13 @@ test('a healthy edge is said in a few lines', () => {
   assert.match(text, /written for 1000 B taken \(41\.2 MiB a day\)/)
   assert.match(text, /Upstreams: none configured/)
   assert.ok(!text.includes('!'))
+})
+
+test('a certificate is shown with its whole hash, for whoever pins it, and when it ends', () => {
+  const certificate = { sha256: 'ab'.repeat(32), ends_at_us: 1_797_000_000_000_000 }
+  const listeners = [{ name: 'webtransport', address: '0.0.0.0:8443', certificate }]
+  const text = formatStatus('http://edge', { status: 'ready' }, { ...OVERVIEW, listeners })
+  assert.match(text, /webtransport {2}0\.0\.0\.0:8443\n +certificate (ab){32} until 2026-12-11T14:40:00\.000Z\n/)
 })
 
 test('everything that is wrong comes with what to do', () => {

@@ -15,8 +15,8 @@ const sourcesOf = (log: MemoryLog, lag: bigint | null = null): OverviewSources =
   findings: () => log.findings(),
   isWritable: () => log.isWritable,
   listeners: () => [
-    { name: 'tcp', isEnabled: true, address: '127.0.0.1:8090' },
-    { name: 'quic', isEnabled: false, address: '' },
+    { name: 'tcp', isEnabled: true, address: '127.0.0.1:8090', certificate: null },
+    { name: 'quic', isEnabled: false, address: '', certificate: null },
   ],
   sync: () => [],
   syncLags: () => ({ lagOf: () => lag }),
@@ -26,7 +26,7 @@ const sourcesOf = (log: MemoryLog, lag: bigint | null = null): OverviewSources =
 test('nothing at all is an overview too', () => {
   const overview = viewOverview(sourcesOf(new MemoryLog()), [], 5_000_000n)
   assert.equal(overview.uptime_us, 4_000_000)
-  assert.deepEqual(overview.listeners, [{ name: 'tcp', address: '127.0.0.1:8090' }])
+  assert.deepEqual(overview.listeners, [{ name: 'tcp', address: '127.0.0.1:8090', certificate: null }])
   assert.deepEqual([overview.topics, overview.sync, overview.findings], [[], [], []])
 })
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { HealthWatch } from '../../../../src/runtime/observe/health.ts'
-import { reportLog, reportRoute, reportSpace } from '../../../../src/runtime/observe/part-reports.ts'
+import { reportCertificate, reportLog, reportRoute, reportSpace } from '../../../../src/runtime/observe/part-reports.ts'
 import { MemoryLog } from '../../../support/memory-log.ts'
 
 const ROUTE = {
@@ -16,6 +16,17 @@ const ROUTE = {
   nextTryAtUs: null,
   lastConfirmedAtUs: null,
 } as const
+
+test('a certificate that has ended, or begins in the future of a clock that is wrong, is failed and names both times', () => {
+  const certificate = { notBeforeMs: Date.UTC(2026, 0, 1), notAfterMs: Date.UTC(2027, 0, 1) }
+  const at = (ms: number) => reportCertificate({ name: 'http', certificate }, BigInt(ms) * 1000n)
+  assert.deepEqual([at(Date.UTC(2026, 6)).state, at(Date.UTC(2026, 6)).cause], ['running', ''])
+  const [early, late] = [at(0), at(Date.UTC(2027, 0, 1))]
+  assert.deepEqual([early.state, late.state, late.isEssential], ['failed', 'failed', false])
+  assert.equal(early.cause, 'it begins 2026-01-01T00:00:00.000Z, and the clock says 1970-01-01T00:00:00.000Z')
+  assert.equal(late.cause, 'it ended 2027-01-01T00:00:00.000Z, and the clock says 2027-01-01T00:00:00.000Z')
+  assert.match(new HealthWatch().observe([late], 0).checks[0]?.action ?? '', /replace the files/)
+})
 
 test('a log whose disk refuses is failed, and says why', () => {
   const log = new MemoryLog()
