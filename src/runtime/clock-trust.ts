@@ -2,7 +2,8 @@
  * Whether the wall clock can be trusted: gateways without a battery start in the past and jump when the network comes.
  *
  * Untrusted while the clock is before the newest time this store has seen (kept as a floor), or while a time service runs
- * that has not set it yet. Time is never taken from a peer, and never set from here.
+ * that has not set it yet. A time service that has set it is believed more than the floor: that may come from an hour in
+ * which the clock was ahead. Time is never taken from a peer, and never set from here.
  */
 import { existsSync } from 'node:fs'
 import type { Clock } from '../clock.ts'
@@ -18,9 +19,13 @@ const FLOOR_INTERVAL_MS = 3_600_000
 const JUDGEMENT_LASTS_US = 1_000_000
 /** 2026-01-01: no release is older. */
 const BUILD_FLOOR_US = 1_767_225_600_000_000n
+/** 2090-01-01: clock chips that lost their battery begin in 2099, 2106 or 2165, and nobody runs this release by then. */
+const CEILING_US = 3_786_912_000_000_000n
 
 export interface ClockTrust {
   isTrusted(): boolean
+  /** Why it is not trusted; empty while it is. */
+  distrust(): string
   close(): void
 }
 
@@ -31,9 +36,26 @@ export interface ClockSigns {
   readonly hasTimeServiceSetIt: boolean
 }
 
-export function judgeClock({ wallUs, floorUs, isTimeServiceRunning, hasTimeServiceSetIt }: ClockSigns): boolean {
-  if (wallUs < floorUs || wallUs < BUILD_FLOOR_US) return false
-  return !isTimeServiceRunning || hasTimeServiceSetIt
+/** @returns why the clock is not to be trusted; empty when it is. */
+export function judgeClock({ wallUs, floorUs, isTimeServiceRunning, hasTimeServiceSetIt }: ClockSigns): string {
+  if (wallUs < BUILD_FLOOR_US) return 'the clock is not set: it shows a time at which this release cannot run'
+  if (hasTimeServiceSetIt) return ''
+  if (isTimeServiceRunning) return 'the time service has not set the clock yet'
+  return wallUs < floorUs ? 'the clock is behind the newest time that this store has seen' : ''
+}
+
+/**
+ * A clock too far ahead to be true is taken for one that was never set: it reads as if this process began in 1970. What was
+ * stamped with 2099 would hold every later stamp of its partition there, and never be old enough to be dropped.
+ */
+export function plausibleClock(clock: Clock): Clock {
+  return {
+    wallUs() {
+      const wallUs = clock.wallUs()
+      return wallUs < CEILING_US ? wallUs : BigInt(Math.round(clock.monotonicUs()))
+    },
+    monotonicUs: () => clock.monotonicUs(),
+  }
 }
 
 export function watchClock(
@@ -41,19 +63,20 @@ export function watchClock(
   store: () => Pick<MetadataStore, 'setting' | 'setSetting'> | null,
 ): ClockTrust {
   let judgedUs = Number.NEGATIVE_INFINITY
-  let isGood = false
-  const isTrusted = () => {
+  let reason = ''
+  const distrust = () => {
     const nowUs = clock.monotonicUs()
-    if (nowUs - judgedUs < JUDGEMENT_LASTS_US) return isGood
+    if (nowUs - judgedUs < JUDGEMENT_LASTS_US) return reason
     judgedUs = nowUs
-    isGood = judgeClock({
+    reason = judgeClock({
       wallUs: clock.wallUs(),
       floorUs: BigInt(store()?.setting(FLOOR_SETTING) ?? 0),
       isTimeServiceRunning: existsSync(TIMESYNC_FOLDER),
       hasTimeServiceSetIt: existsSync(TIMESYNC_DONE),
     })
-    return isGood
+    return reason
   }
+  const isTrusted = () => distrust() === ''
   const timer = setInterval(() => {
     if (!isTrusted()) return
     // A missed floor is made up for by the next one.
@@ -62,5 +85,5 @@ export function watchClock(
       .catch(() => {})
   }, FLOOR_INTERVAL_MS)
   timer.unref()
-  return { isTrusted, close: () => clearInterval(timer) }
+  return { isTrusted, distrust, close: () => clearInterval(timer) }
 }

@@ -8,7 +8,7 @@ import { type Log, openLog } from '../log/index.ts'
 import type { Logger } from '../logger.ts'
 import { type Sync, startSync } from '../sync/index.ts'
 import { createBroker, type RootCredentials, type RunningBroker } from './broker/index.ts'
-import { watchClock } from './clock-trust.ts'
+import { plausibleClock, watchClock } from './clock-trust.ts'
 import { configInvalid, formatConfig } from './config/load.ts'
 import type { Config } from './config/schema.ts'
 import { findConfigProblems } from './config-problems.ts'
@@ -21,6 +21,7 @@ import { serveIggySessions } from './iggy-sessions.ts'
 import { Listeners, startTcp, startWebsocket, startWebTransport } from './listeners.ts'
 import {
   reportCertificate,
+  reportClock,
   reportLog,
   reportRoute,
   reportSpace,
@@ -76,7 +77,7 @@ export async function startEdge(options: EdgeOptions): Promise<Edge> {
   const problems = findConfigProblems(config)
   if (problems.length > 0) throw configInvalid(problems)
   await using opened = new AsyncDisposableStack()
-  const edge = await compose(options, opened)
+  const edge = await compose({ ...options, clock: plausibleClock(options.clock) }, opened)
   const closing = opened.move()
   let closed: Promise<void> | null = null
   const close = () => {
@@ -152,6 +153,7 @@ async function compose({ config, clock, logger, root, onRootPassword }: EdgeOpti
       parts: () => [
         reportLog(theLog),
         reportSpace(theLog),
+        reportClock(clockTrust.distrust()),
         ...listeners.certificates().map((each) => reportCertificate(each, clock.wallUs())),
         ...routes().map(reportRoute),
       ],

@@ -8,7 +8,7 @@
  * Relies on: `observe` being called every few seconds with monotonic time. Never: asks anybody anything.
  */
 
-export type CheckKind = 'listener' | 'certificate' | 'log' | 'space' | 'sync' | 'process'
+export type CheckKind = 'listener' | 'certificate' | 'clock' | 'log' | 'space' | 'sync' | 'process'
 
 export interface PartReport {
   /** Unique: `listener tcp`, `log`, `sync central`. */
@@ -56,6 +56,7 @@ export const HEALTH_LIMITS: HealthLimits = {
   patienceUs: {
     listener: 15 * SECOND_US,
     certificate: 15 * SECOND_US,
+    clock: 15 * SECOND_US,
     log: 20 * SECOND_US,
     space: 20 * SECOND_US,
     sync: 45 * SECOND_US,
@@ -75,6 +76,12 @@ const ACTIONS: Readonly<Record<CheckKind, Readonly<Record<'starting' | 'stalled'
     stalled: 'Replace the files of the certificate.',
     failed:
       'Set the clock if it is wrong; else replace the files of the certificate: they are taken up within half a minute, without a restart.',
+  },
+  clock: {
+    starting:
+      'Set the clock, or let the time service reach its servers. Messages are taken meanwhile, and marked as stamped by a clock that may be wrong.',
+    stalled: 'Set the clock.',
+    failed: 'Set the clock.',
   },
   log: {
     starting: 'Wait: the data folder is being checked.',

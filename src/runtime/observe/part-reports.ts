@@ -1,4 +1,4 @@
-/** What the log, certificates and the routes of sync say of themselves, in the words of `HealthWatch`. Pure. */
+/** What the log, certificates, the clock and the routes of sync say of themselves, in the words of `HealthWatch`. Pure. */
 import type { Log } from '../../log/index.ts'
 import type { PartReport } from './health.ts'
 import type { SyncRouteStatus } from './overview.ts'
@@ -57,6 +57,19 @@ export function reportCertificate({ name, certificate }: ServedCertificate, nowU
     kind: 'certificate',
     state: isValid ? 'running' : 'failed',
     cause: isValid ? '' : `it ${bound}, and the clock says ${dateText(nowMs)}`,
+    waiting: 0,
+    progress: 0,
+    isEssential: false,
+  }
+}
+
+/** @param distrust why the clock is not to be trusted; empty when it is. */
+export function reportClock(distrust: string): PartReport {
+  return {
+    name: 'clock',
+    kind: 'clock',
+    state: distrust === '' ? 'running' : 'starting',
+    cause: distrust,
     waiting: 0,
     progress: 0,
     isEssential: false,

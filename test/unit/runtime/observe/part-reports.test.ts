@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { HealthWatch } from '../../../../src/runtime/observe/health.ts'
-import { reportCertificate, reportLog, reportRoute, reportSpace } from '../../../../src/runtime/observe/part-reports.ts'
+import {
+  reportCertificate,
+  reportClock,
+  reportLog,
+  reportRoute,
+  reportSpace,
+} from '../../../../src/runtime/observe/part-reports.ts'
 import { MemoryLog } from '../../../support/memory-log.ts'
 
 const ROUTE = {
@@ -26,6 +32,13 @@ test('a certificate that has ended, or begins in the future of a clock that is w
   assert.equal(early.cause, 'it begins 2026-01-01T00:00:00.000Z, and the clock says 1970-01-01T00:00:00.000Z')
   assert.equal(late.cause, 'it ended 2027-01-01T00:00:00.000Z, and the clock says 2027-01-01T00:00:00.000Z')
   assert.match(new HealthWatch().observe([late], 0).checks[0]?.action ?? '', /replace the files/)
+})
+
+test('a clock that is not trusted degrades, and says why; all else goes on', () => {
+  const watch = new HealthWatch()
+  assert.equal(watch.observe([reportClock('')], 0).status, 'ready')
+  const { status, checks } = watch.observe([reportClock('the clock is not set')], 1e6)
+  assert.deepEqual([status, checks[0]?.state, checks[0]?.cause], ['degraded', 'starting', 'the clock is not set'])
 })
 
 test('a log whose disk refuses is failed, and says why', () => {

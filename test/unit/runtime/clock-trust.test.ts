@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type ClockSigns, judgeClock, plausibleClock } from '../../../src/runtime/clock-trust.ts'
+
+const at = (iso: string): bigint => BigInt(Date.parse(iso)) * 1000n
+const NOW: ClockSigns = {
+  wallUs: at('2027-03-01'),
+  floorUs: at('2027-02-01'),
+  isTimeServiceRunning: false,
+  hasTimeServiceSetIt: false,
+}
+
+test('a clock is trusted from the newest known time on, unless a time service has yet to set it', () => {
+  assert.equal(judgeClock(NOW), '')
+  assert.equal(judgeClock({ ...NOW, isTimeServiceRunning: true, hasTimeServiceSetIt: true }), '')
+  assert.match(judgeClock({ ...NOW, isTimeServiceRunning: true }), /time service has not set/)
+  assert.match(judgeClock({ ...NOW, wallUs: at('2027-01-01') }), /behind the newest time/)
+  for (const iso of ['1970-01-01', '1979-12-31', '2025-12-31'])
+    assert.match(judgeClock({ ...NOW, floorUs: 0n, wallUs: at(iso) }), /not set/, iso)
+})
+
+test('a floor from an hour in which the clock was ahead does not outlive the time service', () => {
+  const ahead = { ...NOW, floorUs: at('2036-02-07') }
+  assert.match(judgeClock(ahead), /behind the newest time/)
+  assert.equal(judgeClock({ ...ahead, isTimeServiceRunning: true, hasTimeServiceSetIt: true }), '')
+})
+
+test('a clock too far ahead reads as one that was never set, and as itself again once it is', () => {
+  let wallUs = at('2099-12-31')
+  const clock = plausibleClock({ wallUs: () => wallUs, monotonicUs: () => 5_000_000.4 })
+  assert.equal(clock.wallUs(), 5_000_000n)
+  assert.match(judgeClock({ ...NOW, floorUs: 0n, wallUs: clock.wallUs() }), /not set/)
+  wallUs = at('2027-03-01')
+  assert.equal(clock.wallUs(), wallUs)
+  wallUs = at('2089-12-31')
+  assert.equal(clock.wallUs(), wallUs)
+})
