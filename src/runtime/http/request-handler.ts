@@ -3,6 +3,7 @@
  * `node:http`'s request and response, no sockets.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isIP } from 'node:net'
 import { AssertionFailure } from '../../assert.ts'
 import { type EdgeError, toEdgeError } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
@@ -113,11 +114,18 @@ const callerOf = (userId: number | null): Caller => ({ dialect: 'http', userId, 
 
 /**
  * Not every connection over loopback comes from here: a proxy speaks for others and says so, and a web page of another
- * origin speaks through the browser of whoever looks at it.
+ * origin speaks through the browser of whoever looks at it. Such a page needs no `Origin` once the name it came from
+ * resolves to this machine (DNS rebinding), but then it asks for that name.
  */
 function isFromThisMachine({ socket, headers }: IncomingMessage): boolean {
   const isForAnother = 'forwarded' in headers || 'x-forwarded-for' in headers || 'origin' in headers
-  return !isForAnother && isLoopback(socket.remoteAddress)
+  return !isForAnother && isLoopback(socket.remoteAddress) && isOwnName(headers.host ?? '')
+}
+
+/** An address, or a name without a dot, such as `localhost` or the host's: nobody else can make these resolve to here. */
+function isOwnName(host: string): boolean {
+  const name = host.replace(/:\d+$/, '')
+  return !name.includes('.') || isIP(name) === 4
 }
 
 export function isLoopback(address: string | undefined): boolean {

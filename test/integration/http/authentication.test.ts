@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
+import { once } from 'node:events'
+import { createServer, get, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { startTestHttp, type TestHttp } from '../../support/http-server.ts'
@@ -135,6 +136,20 @@ test('open reads are for this machine alone: not through a proxy, not for a page
   }
   assert.deepEqual((await call(closed, 'GET', '/health')).json, { status: 'ready' })
   assert.deepEqual((await call(open, 'GET', '/health')).json, { status: 'ready', checks: [] })
+})
+
+test('open reads are for who asks for this machine by an address or its own name, not for a page under a name of others', async () => {
+  await using server = await startTestHttp()
+  const statusFor = async (host: string): Promise<number | undefined> => {
+    const asked = get({ host: '127.0.0.1', port: server.http.port, path: '/stats', headers: { host }, agent: false })
+    const [response] = (await once(asked, 'response')) as [IncomingMessage]
+    response.resume()
+    return response.statusCode
+  }
+  for (const host of ['127.0.0.1:3000', 'localhost', 'gateway-7:3000', '[::1]:3000', '192.0.2.7'])
+    assert.equal(await statusFor(host), 200, host)
+  for (const host of ['rebound.example', 'rebound.example:3000', '127.0.0.1.rebound.example'])
+    assert.equal(await statusFor(host), 401, host)
 })
 
 test('rights hold on every route: a user without any sees itself and its tokens only', async () => {
