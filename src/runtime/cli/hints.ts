@@ -47,14 +47,25 @@ const NOT_FOUND_HINT =
 
 const NO_RIGHT_HINT = 'run it as the user of the service or as root, or give it rights to the folder'
 
+/** By the system's code, where the socket of a listener was refused. */
+const LISTEN_HINTS: Readonly<Record<string, string>> = {
+  EADDRNOTAVAIL: 'no interface of this machine has the address now: 0.0.0.0 stands for all of them',
+  EACCES: 'ports below 1024 are for root, or for who has CAP_NET_BIND_SERVICE',
+}
+
 /** One line for a person; nothing is added where the words themselves were wrong and say what was expected. */
 export function formatError(error: EdgeError): string {
   const hint = hintOf(error)
   return hint === undefined || isUsageError(error) ? error.message : `${error.message}; ${hint}`
 }
 
-function hintOf({ code, details }: EdgeError): string | undefined {
+function hintOf({ code, details, cause }: EdgeError): string | undefined {
   if (details.iggyCode === RESOURCE_NOT_FOUND) return NOT_FOUND_HINT
   if (code === 'EDGE_IO' && (details.code === 'EACCES' || details.code === 'EPERM')) return NO_RIGHT_HINT
-  return HINTS[code]
+  return listenHintOf(cause) ?? HINTS[code]
+}
+
+function listenHintOf(cause: unknown): string | undefined {
+  if (!(cause instanceof Error && 'syscall' in cause && cause.syscall === 'listen' && 'code' in cause)) return undefined
+  return LISTEN_HINTS[String(cause.code)]
 }

@@ -20,3 +20,13 @@ test('a folder without rights comes with who has them, a broken disk does not', 
   assert.match(refused('EACCES'), /^EACCES on \/d; run it as the user of the service/)
   assert.equal(refused('EIO'), 'EIO on /d')
 })
+
+test('a listener whose address or port it may not have comes with why', () => {
+  const refused = (code: string) => {
+    const cause = Object.assign(new Error(`listen ${code}`), { code, syscall: 'listen' })
+    return formatError(new EdgeError('EDGE_IO', `listening on 10.0.0.1:80: ${cause.message}`, { cause }))
+  }
+  assert.match(refused('EADDRNOTAVAIL'), /: listen EADDRNOTAVAIL; no interface of this machine has the address now/)
+  assert.match(refused('EACCES'), /; ports below 1024 are for root/)
+  assert.equal(refused('EMFILE'), 'listening on 10.0.0.1:80: listen EMFILE')
+})
