@@ -77,7 +77,10 @@ fi
 if [ -e "$destination/etc/iggy-edge/edge.toml" ]; then
   echo "kept $destination/etc/iggy-edge/edge.toml"
 else
-  put 0644 "$here/../config/edge.toml" /etc/iggy-edge/edge.toml
+  stage 0644 "$here/../config/edge.toml" /etc/iggy-edge/edge.toml
+  # So that check and dump, which read this file, look where the service keeps its data.
+  sed -i 's|^# path = "local_data"$|path = "/var/lib/iggy-edge"|' "$destination/etc/iggy-edge/edge.toml.new"
+  settle /etc/iggy-edge/edge.toml
 fi
 [ -n "$destination" ] && exit 0
 

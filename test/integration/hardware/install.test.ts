@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { loadConfig } from '../../../src/runtime/config/load.ts'
 import { ROOT } from '../../support/source-tree.ts'
 
 const script = join(ROOT, 'hardware/install.sh')
@@ -27,7 +28,13 @@ test('files are staged for an image, and an existing configuration is kept', (co
   const license = readFileSync(join(root, 'usr/share/doc/iggy-edge/LICENSE'), 'utf8')
   assert.equal(license, readFileSync(join(ROOT, 'LICENSE'), 'utf8'))
   const configuration = join(root, 'etc/iggy-edge/edge.toml')
-  assert.equal(readFileSync(configuration, 'utf8'), readFileSync(join(ROOT, 'config/edge.toml'), 'utf8'))
+  const installed = readFileSync(configuration, 'utf8')
+  assert.equal(
+    loadConfig({ file: { name: 'edge.toml', text: installed }, environment: {} }).system.path,
+    '/var/lib/iggy-edge',
+  )
+  const shipped = readFileSync(join(ROOT, 'config/edge.toml'), 'utf8')
+  assert.equal(installed.replace('path = "/var/lib/iggy-edge"', '# path = "local_data"'), shipped)
 
   writeFileSync(configuration, '# of the operator')
   writeFileSync(executable, 'second')
