@@ -20,6 +20,9 @@ export interface Logger {
 /** How often lines that were left out are summed up, should no line of their event have told of them. */
 const SUMMARY_INTERVAL_MS = 10 * 60_000
 
+/** Lines that could not be written wait for the next one, up to this size; what comes then is lost. */
+const MAX_HELD_BYTES = 64 * 1024
+
 /**
  * JSON lines on stderr (or `destination`), written synchronously: a worker transport would cost 5 MB. Repeated events are
  * folded, except at `debug`, which is asked for: the next line that is written says how many were left out.
@@ -31,7 +34,7 @@ export function createLogger(level: LogLevel, destination?: DestinationStream): 
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     formatters: { level: (label: string) => ({ level: label }) },
   }
-  const sink = pino(options, destination ?? pino.destination({ dest: 2, sync: true }))
+  const sink = pino(options, destination ?? standardError())
   const folding = new LineFolding()
   const write =
     (name: Exclude<LogLevel, 'debug'>) =>
@@ -54,6 +57,13 @@ export function createLogger(level: LogLevel, destination?: DestinationStream): 
       if (sink.isLevelEnabled('debug')) sink.debug({ event, ...plain(fields) })
     },
   }
+}
+
+/** Standard error may be a file on a full disk: lines are lost then, but never the service for want of them. */
+function standardError(): DestinationStream {
+  const stream = pino.destination({ dest: 2, sync: true, maxLength: MAX_HELD_BYTES })
+  stream.on('error', () => {})
+  return stream
 }
 
 export const silentLogger: Logger = { error() {}, warn() {}, info() {}, debug() {} }
