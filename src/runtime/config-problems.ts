@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import { firstWord } from './config/load.ts'
 import type { Config } from './config/schema.ts'
+import { type Address, parseAddress } from './config/value.ts'
 import { findExposedListeners } from './exposure.ts'
 import { findSyncProblems } from './forwarding.ts'
 import { isOwnCertificate } from './listener-certificate.ts'
@@ -33,10 +34,56 @@ export function findConfigProblems(config: Config, misread = NONE): readonly str
     ...(config.tcp.tls_required && !config.tcp.tls_enabled
       ? ['tcp.tls_required: found true without TLS, expected tcp.tls_enabled = true beside it']
       : []),
+    ...findSharedPorts(config),
+    ...findHttpProblems(config),
     ...certificatesOf(config).flatMap(findCertificateProblems),
     ...findSyncProblems(config),
   ]
   return problems.filter((problem) => !misread.has(firstWord(problem)))
+}
+
+const ANY_HOST: ReadonlySet<string> = new Set(['0.0.0.0', '::'])
+
+/** Of our own listeners the system would say that another process has the port. */
+function findSharedPorts(config: Config): readonly string[] {
+  const { tcp, websocket, http, webtransport } = config
+  const listeners = [
+    { key: 'tcp.address', isOn: tcp.enabled, text: tcp.address },
+    { key: 'websocket.address', isOn: websocket.enabled, text: websocket.address },
+    { key: 'http.address', isOn: http.enabled, text: http.address },
+    // Over QUIC alone it has a UDP port, which none of the others wants.
+    {
+      key: 'webtransport.address',
+      isOn: webtransport.enabled && webtransport.tcp_fallback,
+      text: webtransport.address,
+    },
+  ]
+  const on = listeners.flatMap((each) => (each.isOn ? [{ ...each, at: parseAddress(each.text) }] : []))
+  return on.flatMap(({ key, text, at }, index) => {
+    const other = on.slice(0, index).find((each) => isSamePlace(at, each.at))
+    return other === undefined ? [] : [`${key}: found "${text}", expected another port than ${other.key} has`]
+  })
+}
+
+function isSamePlace(a: Address | null, b: Address | null): boolean {
+  if (a === null || b === null || a.port === 0 || a.port !== b.port) return false
+  return a.host === b.host || ANY_HOST.has(a.host) || ANY_HOST.has(b.host)
+}
+
+/** What would fail at the first request, or never be found. */
+function findHttpProblems({ 'http.cors': cors, 'http.metrics': metrics }: Config): readonly string[] {
+  const { allowed_origin: origin } = cors
+  const isOrigin = origin === '*' || (URL.canParse(origin) && new URL(origin).origin === origin)
+  return [
+    ...(cors.enabled && !isOrigin
+      ? [
+          `http.cors.allowed_origin: found ${JSON.stringify(origin)}, expected * or an origin such as "https://example.org"`,
+        ]
+      : []),
+    ...(metrics.enabled && !/^\/[^\s?#]+$/.test(metrics.endpoint)
+      ? [`http.metrics.endpoint: found ${JSON.stringify(metrics.endpoint)}, expected a path such as "/metrics"`]
+      : []),
+  ]
 }
 
 function certificatesOf(config: Config): readonly CertificateKeys[] {

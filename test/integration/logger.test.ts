@@ -13,12 +13,12 @@ test('a full disk behind standard error costs lines, not the process', {
   context.after(() => closeSync(full))
   const module = pathToFileURL(join(ROOT, 'src/logger.ts')).href
   const script = `
-    const { createLogger } = await import('${module}')
+    const { createLogger } = await import(process.argv[1])
     const logger = createLogger('info')
     for (let i = 0; i < 3; i++) logger.warn('test.line', { text: 'x'.repeat(30_000) })
     await new Promise((resolve) => setImmediate(resolve))
     console.log('alive')`
-  const child = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+  const child = spawnSync(process.execPath, ['--input-type=module', '-e', script, module], {
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', full],
   })

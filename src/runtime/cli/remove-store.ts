@@ -1,7 +1,7 @@
 /** `run --fresh`: empties a data folder. Only of what is ours: a path with a typing error must not cost anybody's files. */
 import { readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { EdgeError } from '../../errors.ts'
+import { EdgeError, toEdgeError } from '../../errors.ts'
 import { refuseHeld } from '../../log/index.ts'
 
 /** What the runtime makes in its data folder. */
@@ -24,9 +24,15 @@ const OWN_NAMES = /^(metadata\.sqlite.*|.+\.tmp)$/
 /** Made by mkfs in the root of a disk of its own. */
 const NOT_OURS_AND_KEPT = 'lost+found'
 
-/** @throws {EdgeError} EDGE_STORE_IN_USE, EDGE_CONFIG_INVALID when anything in it is not ours: then nothing was deleted. */
+/**
+ * @throws {EdgeError} EDGE_STORE_IN_USE, EDGE_CONFIG_INVALID when anything in it is not ours: then nothing was deleted; EDGE_IO
+ *   when the system refuses.
+ */
 export function removeStore(path: string): void {
-  if (statSync(path, { throwIfNoEntry: false }) === undefined) return
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (found === undefined) return
+  if (!found.isDirectory())
+    throw new EdgeError('EDGE_CONFIG_INVALID', `--fresh: ${path} is no folder: nothing was deleted`)
   refuseHeld(path)
   const names = readdirSync(path).filter((name) => name !== NOT_OURS_AND_KEPT)
   const stranger = names.find((name) => !OWN_ENTRIES.has(name) && !OWN_NAMES.test(name))
@@ -37,5 +43,14 @@ export function removeStore(path: string): void {
     )
   }
   // The folder stays: it may be where a disk is mounted.
-  for (const name of names) rmSync(join(path, name), { recursive: true, force: true })
+  for (const name of names) remove(join(path, name))
+}
+
+function remove(path: string): void {
+  try {
+    rmSync(path, { recursive: true, force: true })
+  } catch (cause) {
+    const { message } = toEdgeError(cause)
+    throw new EdgeError('EDGE_IO', `--fresh: ${path} cannot be deleted: ${message}`, { cause })
+  }
 }

@@ -129,6 +129,14 @@ describe('run --fresh', () => {
     assert.ok(existsSync(join(other, 'thesis.txt')))
   })
 
+  it('is one line where the data folder is a file', async () => {
+    const file = join(folder, 'a-file')
+    writeFileSync(file, 'of somebody')
+    const { code, stderr } = await runCommand(['run', '--fresh', '--data', file], LOOPBACK_ENVIRONMENT)
+    assert.equal(code, 78)
+    assert.match(stderr, /^iggy-edge: --fresh: .*a-file is no folder: nothing was deleted\n$/)
+  })
+
   it('starts anew', async () => {
     await using edge = await startEdgeProcess({ dataPath: data, arguments: ['--fresh'] })
     const environment = { IGGY_URL: edge.tcp, IGGY_USERNAME: 'iggy', IGGY_PASSWORD: 'iggy' }

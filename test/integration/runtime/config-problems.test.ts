@@ -109,7 +109,7 @@ test('what does not go together is told beside keys that cannot be read, unless 
     'http.address',
     'sync route "a/b > nowhere:site/x": expected an upstream named "nowhere", found none',
   ])
-  assert.deepEqual(problemsWith(`[tcp]\naddress = "0.0.0.0:1"\ntls_enabled = "perhaps"\n${exposed}`), [
+  assert.deepEqual(problemsWith(`[tcp]\naddress = "0.0.0.0:2"\ntls_enabled = "perhaps"\n${exposed}`), [
     'tcp.tls_enabled (edge.toml)',
     'http.address',
   ])
@@ -122,6 +122,36 @@ test('what does not go together is told beside keys that cannot be read, unless 
   assert.deepEqual(problemsWith(`${exposed}\n${route}\n]`), [
     'edge.toml, line 6, column 1: not TOML: Invalid TOML document: illegal character in key',
   ])
+})
+
+test('two listeners on one port are told before the second one finds it taken', () => {
+  const [shared, ...none] = problemsOf('[tcp]\naddress = "127.0.0.1:9000"\n[http]\naddress = "127.0.0.1:9000"')
+  assert.equal(shared, 'http.address: found "127.0.0.1:9000", expected another port than tcp.address has')
+  assert.deepEqual(none, [])
+  assert.match(
+    problemsOf('[tcp]\naddress = "127.0.0.1:8443"').join('\n'),
+    /^webtransport\.address: .* than tcp\.address has$/,
+  )
+  for (const fine of [
+    '[tcp]\naddress = "127.0.0.1:0"\n[http]\naddress = "127.0.0.1:0"',
+    '[tcp]\naddress = "127.0.0.1:9000"\n[http]\naddress = "127.0.0.2:9000"',
+    '[tcp]\naddress = "127.0.0.1:9000"\n[http]\nenabled = false\naddress = "127.0.0.1:9000"',
+    '[tcp]\naddress = "127.0.0.1:8443"\n[webtransport]\ntcp_fallback = false',
+  ])
+    assert.deepEqual(problemsOf(fine), [], fine)
+})
+
+test('an origin that is none and a path that is none are told, not found out by the first request', () => {
+  assert.deepEqual(
+    problemsOf('[http.cors]\nallowed_origin = "https://example.org/"\n[http.metrics]\nendpoint = "metrics"'),
+    [
+      'http.cors.allowed_origin: found "https://example.org/", expected * or an origin such as "https://example.org"',
+      'http.metrics.endpoint: found "metrics", expected a path such as "/metrics"',
+    ],
+  )
+  assert.equal(problemsOf('[http.cors]\nallowed_origin = "a\\nb"').length, 1)
+  assert.deepEqual(problemsOf('[http.cors]\nallowed_origin = "https://example.org:8443"'), [])
+  assert.deepEqual(problemsOf('[http.cors]\nenabled = false\nallowed_origin = ""'), [])
 })
 
 test('plain QUIC, which this build does not serve, is told by the check already', () => {
