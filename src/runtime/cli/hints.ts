@@ -4,6 +4,7 @@ import { isUsageError } from './grammar.ts'
 
 const HINTS: Partial<Readonly<Record<ErrorCode, string>>> = {
   EDGE_UPSTREAM_UNREACHABLE: 'is the server running there? Name it with --url (or IGGY_URL), HTTP with --http-url',
+  EDGE_CONNECTION_LOST: 'does the server want TLS (--tcp-tls-enabled)?',
   EDGE_UPSTREAM_TIMEOUT: 'is the address right, and does a firewall let it through?',
   EDGE_UNAUTHENTICATED: 'give --username and --password, --token, or IGGY_USERNAME and IGGY_PASSWORD',
   EDGE_CREDENTIALS_INVALID: 'check user and password',
@@ -53,6 +54,18 @@ const LISTEN_HINTS: Readonly<Record<string, string>> = {
   EACCES: 'ports below 1024 are for root, or for who has CAP_NET_BIND_SERVICE',
 }
 
+/** Node's codes of certificates that it does not take: the server is there. */
+const TRUST_CODES: ReadonlySet<string> = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+])
+const TRUST_HINT =
+  'a file with the certificates to trust is named with --tcp-tls-ca-file, for HTTP in the environment as NODE_EXTRA_CA_CERTS'
+/** How deep a foreign error may lie in ours. */
+const MAX_CAUSES = 4
+
 /** One line for a person; nothing is added where the words themselves were wrong and say what was expected. */
 export function formatError(error: EdgeError): string {
   const hint = hintOf(error)
@@ -62,7 +75,17 @@ export function formatError(error: EdgeError): string {
 function hintOf({ code, details, cause }: EdgeError): string | undefined {
   if (details.iggyCode === RESOURCE_NOT_FOUND) return NOT_FOUND_HINT
   if (code === 'EDGE_IO' && (details.code === 'EACCES' || details.code === 'EPERM')) return NO_RIGHT_HINT
+  if (isDistrust(cause)) return TRUST_HINT
   return listenHintOf(cause) ?? HINTS[code]
+}
+
+function isDistrust(cause: unknown): boolean {
+  let error = cause
+  for (let depth = 0; depth < MAX_CAUSES && error instanceof Error; depth++) {
+    if ('code' in error && TRUST_CODES.has(String(error.code))) return true
+    error = error.cause
+  }
+  return false
 }
 
 function listenHintOf(cause: unknown): string | undefined {

@@ -30,3 +30,14 @@ test('a listener whose address or port it may not have comes with why', () => {
   assert.match(refused('EACCES'), /; ports below 1024 are for root/)
   assert.equal(refused('EMFILE'), 'listening on 10.0.0.1:80: listen EMFILE')
 })
+
+test('a certificate that is not trusted comes with how to trust it, not with whether the server runs', () => {
+  const own = Object.assign(new Error('self-signed certificate'), { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
+  for (const cause of [own, new TypeError('fetch failed', { cause: own })]) {
+    const text = formatError(
+      new EdgeError('EDGE_UPSTREAM_UNREACHABLE', 'edge:8090: self-signed certificate', { cause }),
+    )
+    assert.match(text, /; a file with the certificates to trust is named with --tcp-tls-ca-file/)
+    assert.doesNotMatch(text, /running there/)
+  }
+})
