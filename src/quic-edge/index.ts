@@ -77,7 +77,7 @@ export async function startQuicEdge(options: QuicEdgeOptions, handlers: QuicEdge
   const clock = options.clock ?? systemClock
   const logger = options.logger ?? silentLogger
   const limits = options.limits ?? limitsOf()
-  const certificate = await loadCertificate(options.certificate, clock)
+  const certificate = await loadCertificate(options.certificate, clock, logger)
   const gate = new EdgeGate(handlers, new Admission(limits), clock)
   const drivers = [await createWebTransportDriver(clock)]
   // TCP first: it can tell which port it got, and UDP then takes the same number.
@@ -192,7 +192,7 @@ class RunningEdge implements QuicEdge {
   }
 
   async #reload(): Promise<boolean> {
-    const found = await loadCertificate(this.#parts.options.certificate, this.#parts.clock)
+    const found = await loadCertificate(this.#parts.options.certificate, this.#parts.clock, this.#parts.logger)
     const isSame = found.sha256 === this.certificate.sha256
     if (isSame || this.#closing !== undefined) return false
     const { certificatePem, privateKeyPem } = found

@@ -85,9 +85,9 @@ export async function openListenerCertificate(options: CertificateOptions): Prom
   }
 }
 
-async function load({ key, source, clock }: CertificateOptions): Promise<Certificate> {
+async function load({ key, source, clock, logger }: CertificateOptions): Promise<Certificate> {
   try {
-    return await loadCertificate(source, clock)
+    return await loadCertificate(source, clock, logger)
   } catch (error) {
     const { code, message, details } = toEdgeError(error)
     throw new EdgeError(code, `${key}: ${message}`, { cause: error, details })

@@ -19,7 +19,8 @@ import { mkdir, open, readFile, rename } from 'node:fs/promises'
 import { hostname, networkInterfaces } from 'node:os'
 import path from 'node:path'
 import type { Clock } from '../../clock.ts'
-import { EdgeError } from '../../errors.ts'
+import { EdgeError, toEdgeError } from '../../errors.ts'
+import { type Logger, silentLogger } from '../../logger.ts'
 import { encodeSelfSigned } from '../core/self-signed.ts'
 import { QUIC_EDGE_DEFAULTS } from '../defaults.ts'
 
@@ -48,7 +49,11 @@ export interface Certificate {
  * @returns the certificate to use now; makes or renews our own when it is time.
  * @throws EDGE_CONFIG_INVALID when files do not hold a certificate and its key, EDGE_IO when they cannot be read or kept.
  */
-export async function loadCertificate(source: CertificateSource, clock: Clock): Promise<Certificate> {
+export async function loadCertificate(
+  source: CertificateSource,
+  clock: Clock,
+  logger: Logger = silentLogger,
+): Promise<Certificate> {
   if (source.type === 'files') {
     const certificatePem = await readPem(source.certificateFile)
     const privateKeyPem = await readPem(source.privateKeyFile)
@@ -56,7 +61,7 @@ export async function loadCertificate(source: CertificateSource, clock: Clock): 
   }
   const file = path.join(source.directory, FILE_NAME)
   const nowMs = Number(clock.wallUs() / 1000n)
-  const kept = await keptCertificate(file)
+  const kept = await keptCertificate(file, logger)
   if (kept !== undefined && isFresh(kept, nowMs)) return kept
   const made = makeSelfSigned(kept === undefined ? newKey() : createPrivateKey(kept.privateKeyPem), nowMs)
   try {
@@ -137,11 +142,14 @@ function describe(certificatePem: string, privateKeyPem: string, isSelfSigned: b
 }
 
 /** @returns undefined when there is none, or only a damaged one: then a new one is made. */
-async function keptCertificate(file: string): Promise<Certificate | undefined> {
+async function keptCertificate(file: string, logger: Logger): Promise<Certificate | undefined> {
   try {
     const pem = await readFile(file, 'utf8')
     return describe(pem, pem, true)
-  } catch {
+  } catch (error) {
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
+    // With the key whoever pins it is shut out: an operator must know.
+    if (!isMissing) logger.error('quic.certificate.lost', { path: file, reason: toEdgeError(error).message })
     return undefined
   }
 }

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, test } from 'node:test'
 import { type Clock, systemClock } from '../../../src/clock.ts'
+import { silentLogger } from '../../../src/logger.ts'
 import { startQuicEdge } from '../../../src/quic-edge/index.ts'
 import { loadCertificate } from '../../../src/quic-edge/io/certificate.ts'
 import { echoHandlers, exchange, startBench } from '../../support/quic-edge-bench.ts'
@@ -50,7 +51,12 @@ test('it is renewed before it ends, when it begins in the future, and when its f
   const earlier = await loadCertificate(source, clock)
   assert.notEqual(earlier.sha256, renewed.sha256)
   writeFileSync(path.join(directory, 'self-signed.pem'), 'half a fi')
-  assert.notEqual((await loadCertificate(source, clock)).keySha256, first.keySha256)
+  const told: string[] = []
+  const logger = { ...silentLogger, error: (event: string) => void told.push(event) }
+  assert.notEqual((await loadCertificate(source, clock, logger)).keySha256, first.keySha256)
+  assert.deepEqual(told, ['quic.certificate.lost'])
+  await loadCertificate({ type: 'self-signed', directory: path.join(directory, 'new') }, clock, logger)
+  assert.deepEqual(told, ['quic.certificate.lost'], 'a first one replaces none')
 })
 
 test('one that cannot be renewed is used while it is valid: a full disk is no reason to stop', async () => {
