@@ -59,9 +59,10 @@ export interface RunningBroker extends Broker, AsyncDisposable {
 
 /** Makes the root user when there is none and reads back what deduplication needs. */
 export async function createBroker(options: BrokerOptions): Promise<RunningBroker> {
-  const { log, clock, settings } = options
+  const { log, clock, logger, settings } = options
   const hasher = new PasswordHasher()
-  const generatedRootPassword = await ensureRootUser(log.metadata, hasher, clock, options.root)
+  const parts = { metadata: log.metadata, hasher, clock, logger, isReset: settings.broker.reset_root }
+  const generatedRootPassword = await ensureRootUser(parts, options.root)
   const dedup = new MessageDedup(log, clock)
   await dedup.load()
   const sizes = new MessageSizes(log)

@@ -3,6 +3,7 @@ import { randomInt } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import type { MetadataStore } from '../../log/index.ts'
+import type { Logger } from '../../logger.ts'
 import type { PasswordHasher } from './password.ts'
 import { ROOT_USER_ID } from './rights-book.ts'
 import { checkPassword, checkUsername } from './users.ts'
@@ -39,30 +40,47 @@ export function rootCredentialsFrom(
   return isDev ? DEFAULT_ROOT : { username: DEFAULT_ROOT.username, password: null }
 }
 
+export interface RootParts {
+  readonly metadata: MetadataStore
+  readonly hasher: PasswordHasher
+  readonly clock: Clock
+  readonly logger: Logger
+  /** Name and password of a root user that is there are replaced. */
+  readonly isReset: boolean
+}
+
 /**
- * Makes the root user when there is none.
+ * Makes the root user when there is none, or gives it back to an operator who has lost its password.
  *
  * @returns the password that was generated, to be shown this once.
  * @throws {EdgeError} EDGE_CONFIG_INVALID when the operator's do not fit: starting again does not make them right.
  */
 export async function ensureRootUser(
-  metadata: MetadataStore,
-  hasher: PasswordHasher,
-  clock: Clock,
+  { metadata, hasher, clock, logger, isReset }: RootParts,
   credentials: RootCredentials,
 ): Promise<string | null> {
-  if (metadata.users.has(ROOT_USER_ID)) return null
+  const existing = metadata.users.get(ROOT_USER_ID)
+  if (existing !== undefined && !isReset) return null
+  if (existing !== undefined && credentials.password === null)
+    throw new EdgeError(
+      'EDGE_CONFIG_INVALID',
+      'broker.reset_root: set IGGY_ROOT_USERNAME and IGGY_ROOT_PASSWORD beside it',
+    )
+  const { username } = credentials
   const password = credentials.password ?? generatePassword()
-  checkVariable('IGGY_ROOT_USERNAME', () => checkUsername(credentials.username))
+  checkVariable('IGGY_ROOT_USERNAME', () => checkUsername(username))
   checkVariable('IGGY_ROOT_PASSWORD', () => checkPassword(password))
+  if ([...metadata.users.values()].some((user) => user.id !== ROOT_USER_ID && user.username === username))
+    throw new EdgeError('EDGE_CONFIG_INVALID', `IGGY_ROOT_USERNAME: another user is called "${username}"`)
   await metadata.putUser({
     id: ROOT_USER_ID,
-    username: credentials.username,
+    username,
     passwordHash: await hasher.hash(password),
     isActive: true,
-    createdAtUs: clock.wallUs(),
+    createdAtUs: existing?.createdAtUs ?? clock.wallUs(),
     permissionsJson: null,
   })
+  if (existing !== undefined) logger.warn('broker.root.reset', { user_id: ROOT_USER_ID })
   return credentials.password === null ? password : null
 }
 

@@ -14,6 +14,10 @@ import {
 } from '../../setting.ts'
 
 export const BROKER_SETTINGS = {
+  reset_root: boolean(
+    false,
+    'When the root password is lost: at the start the root user gets IGGY_ROOT_USERNAME and IGGY_ROOT_PASSWORD, also when it is there.',
+  ),
   max_users: integer({ default: 1024, min: 1, max: 1_000_000 }, 'Users there may be, root included.'),
   max_poll_size: autoSize(
     { min: 64 * KIB, max: 128 * MIB },

@@ -12,6 +12,11 @@ const CONFIG_IN_FORCE = 'runtime/current_config.toml'
 const folder = mkdtempSync(join(tmpdir(), 'edge-first-start-'))
 after(() => rmSync(folder, { recursive: true }))
 
+function tcpOf(data: string): string {
+  const [, tcp = ''] = /\[tcp\][^[]*?address = "([^"]+)"/.exec(readFileSync(join(data, CONFIG_IN_FORCE), 'utf8')) ?? []
+  return tcp
+}
+
 test('a first start that fails on a port has shown the root password, and the supervisor may try again', async () => {
   const data = join(folder, 'taken')
   const taken = createServer()
@@ -28,8 +33,7 @@ test('a first start that fails on a port has shown the root password, and the su
 
   using second = startCommand(['run', '--data', data], LOOPBACK_ENVIRONMENT)
   await second.sees(/edge\.ready.*\n/)
-  const [, tcp = ''] = /\[tcp\][^[]*?address = "([^"]+)"/.exec(readFileSync(join(data, CONFIG_IN_FORCE), 'utf8')) ?? []
-  const asked = await runCommand(['ping', '--url', tcp], { IGGY_USERNAME: 'iggy', IGGY_PASSWORD: password })
+  const asked = await runCommand(['ping', '--url', tcpOf(data)], { IGGY_USERNAME: 'iggy', IGGY_PASSWORD: password })
   assert.equal(asked.code, 0, asked.stderr)
   second.interrupt()
   const { code, stderr } = await second.done
@@ -46,6 +50,41 @@ test('a root user that cannot be is told with its variable, and the supervisor d
   const empty = await start({ IGGY_ROOT_USERNAME: 'root', IGGY_ROOT_PASSWORD: '' })
   assert.equal(empty.code, 78)
   assert.match(empty.stderr, /^iggy-edge: IGGY_ROOT_PASSWORD: /)
+})
+
+test('a root password that was lost is replaced when the operator says so, and what is stored stays', async () => {
+  const data = join(folder, 'lost')
+  const start = async (environment: Record<string, string>, ask: (tcp: string) => Promise<void>) => {
+    using edge = startCommand(['run', '--data', data], { ...LOOPBACK_ENVIRONMENT, ...environment })
+    await edge.sees(/edge\.ready.*\n/)
+    await ask(tcpOf(data))
+    edge.interrupt()
+    return await edge.done
+  }
+  const lost = { IGGY_ROOT_USERNAME: 'root', IGGY_ROOT_PASSWORD: 'lost-for-good' }
+  const found = { IGGY_ROOT_USERNAME: 'admin', IGGY_ROOT_PASSWORD: 'found-again' }
+  const asUser = (user: typeof lost, tcp: string, ...words: string[]) =>
+    runCommand([...words, '--url', tcp], {
+      IGGY_USERNAME: user.IGGY_ROOT_USERNAME,
+      IGGY_PASSWORD: user.IGGY_ROOT_PASSWORD,
+    })
+  await start(lost, async (tcp) => {
+    assert.equal((await asUser(lost, tcp, 'stream', 'create', 'kept')).code, 0)
+  })
+  await start(found, async (tcp) => {
+    assert.equal((await asUser(found, tcp, 'stream', 'list')).code, 1, 'without being told it changes nothing')
+  })
+  const reset = await start({ ...found, EDGE_BROKER__RESET_ROOT: 'true' }, async (tcp) => {
+    assert.match((await asUser(found, tcp, 'stream', 'list')).stdout, /kept/)
+    assert.equal((await asUser(lost, tcp, 'stream', 'list')).code, 1)
+  })
+  assert.match(reset.stderr, /"broker\.root\.reset"/)
+  const alone = await runCommand(['run', '--data', data], { ...LOOPBACK_ENVIRONMENT, EDGE_BROKER__RESET_ROOT: 'true' })
+  assert.equal(alone.code, 78)
+  assert.match(
+    alone.stderr,
+    /^iggy-edge: broker\.reset_root: set IGGY_ROOT_USERNAME and IGGY_ROOT_PASSWORD beside it\n$/,
+  )
 })
 
 test('an edge starts where the configuration in force cannot be written, and says so', async () => {
