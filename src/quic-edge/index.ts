@@ -193,7 +193,8 @@ class RunningEdge implements QuicEdge {
 
   async #reload(): Promise<boolean> {
     const found = await loadCertificate(this.#parts.options.certificate, this.#parts.clock, this.#parts.logger)
-    const isSame = found.sha256 === this.certificate.sha256
+    // The whole chain: one that was completed has the same first certificate.
+    const isSame = found.certificatePem === this.certificate.certificatePem
     if (isSame || this.#closing !== undefined) return false
     const { certificatePem, privateKeyPem } = found
     await Promise.all(this.#parts.listeners.map((one) => one.replaceCertificate(certificatePem, privateKeyPem)))

@@ -59,7 +59,8 @@ export async function openListenerCertificate(options: CertificateOptions): Prom
     try {
       const found = await load(options)
       isTold = false
-      if (timer === null || found.sha256 === current.sha256) return
+      // The whole chain: one that was completed has the same first certificate.
+      if (timer === null || found.certificatePem === current.certificatePem) return
       replace(found)
       current = found
       logger.info('server.certificate.replaced', { listener, certificate_sha256: found.sha256 })

@@ -68,6 +68,10 @@ test('files that change are taken up, and what cannot be used leaves the old cer
   await eventually(() => seen.length > 0, 'the new certificate')
   assert.deepEqual(seen, [renewed.sha256])
   assert.equal(certificate.current.sha256, renewed.sha256)
+  // A chain without its intermediate is what most are completed after.
+  writeFileSync(cert, renewed.certificatePem + old.certificatePem)
+  await eventually(() => seen.length > 1, 'the whole chain')
+  assert.equal(certificate.current.certificatePem, renewed.certificatePem + old.certificatePem)
 })
 
 test('files that do not belong together are named by their key', async (context) => {
