@@ -145,7 +145,8 @@ function describe(certificatePem: string, privateKeyPem: string, isSelfSigned: b
 async function keptCertificate(file: string, logger: Logger): Promise<Certificate | undefined> {
   try {
     const pem = await readFile(file, 'utf8')
-    return describe(pem, pem, true)
+    // Without the key beside it: the same text as when it was made.
+    return describe(new X509Certificate(pem).toString(), pem, true)
   } catch (error) {
     const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
     // With the key whoever pins it is shut out: an operator must know.

@@ -30,6 +30,7 @@ test('a certificate of our own is made once, kept for the owner alone, and used 
   const made = await loadCertificate(source, systemClock)
   const again = await loadCertificate(source, systemClock)
   assert.equal(again.sha256, made.sha256)
+  assert.equal(again.certificatePem, made.certificatePem)
   assert.equal(statSync(path.join(directory, 'new', 'self-signed.pem')).mode & 0o777, 0o600)
   const parsed = new X509Certificate(made.certificatePem)
   assert.equal(parsed.fingerprint256.replaceAll(':', '').toLowerCase(), made.sha256)
