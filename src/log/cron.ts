@@ -14,6 +14,17 @@ export interface Cron {
   schedule(expression: string, task: () => void): Promise<() => void>
 }
 
+/** @throws EDGE_CONFIG_INVALID when the expression is none. */
+export async function checkSchedule(expression: string): Promise<void> {
+  if (expression === EVERY_MINUTE) return
+  const { validate } = await import('node-cron')
+  if (validate(expression)) return
+  throw new EdgeError(
+    'EDGE_CONFIG_INVALID',
+    `retention.schedule: found ${JSON.stringify(expression)}, expected a cron expression such as "*/5 * * * *"`,
+  )
+}
+
 /** node-cron, loaded when the first schedule needs a calendar. */
 export const systemCron: Cron = {
   async schedule(expression, task) {
@@ -21,13 +32,8 @@ export const systemCron: Cron = {
       const timer = setInterval(task, MINUTE_MS).unref()
       return () => clearInterval(timer)
     }
-    const { schedule, validate } = await import('node-cron')
-    if (!validate(expression)) {
-      throw new EdgeError(
-        'EDGE_CONFIG_INVALID',
-        `retention.schedule: ${JSON.stringify(expression)} is no cron expression`,
-      )
-    }
+    await checkSchedule(expression)
+    const { schedule } = await import('node-cron')
     // It would print to the console when the process was asleep; a run that was missed is made up by the next one.
     const scheduled = schedule(expression, task, { suppressMissedWarning: true, unref: true })
     return () => void scheduled.stop()

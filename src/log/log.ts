@@ -6,7 +6,7 @@ import { EdgeError, toEdgeError } from '../errors.ts'
 import { defaultsOf } from '../setting.ts'
 import type { Catalog, DropReport, Log, LogFinding, LogStats, MetadataStore, Partition, ProducerTable } from './api.ts'
 import { METADATA_FILE } from './catalog/layout.ts'
-import { systemCron } from './cron.ts'
+import { checkSchedule, systemCron } from './cron.ts'
 import { type LogEngine, openEngine } from './engine.ts'
 import { Findings } from './findings.ts'
 import type { OpenLogOptions } from './index.ts'
@@ -31,6 +31,7 @@ const AUTO_FLASH_BUDGET_BYTES = 8 * 1024 ** 3
 
 export async function openLogStore(options: OpenLogOptions): Promise<Log> {
   const keys = readStoreKeys(options.encryption)
+  if (options.retention !== undefined && options.cron === undefined) await checkSchedule(options.retention.schedule)
   const fileSystem = options.fileSystem ?? openFolder(options.path, options.expectExisting === true)
   const lock = lockFolder(fileSystem, options.path)
   const findings = new Findings(options.clock, options.logger)
@@ -53,7 +54,7 @@ export async function openLogStore(options: OpenLogOptions): Promise<Log> {
     return await openOnNames(options, { fileSystem, lock, findings, names }, keys)
   } catch (error) {
     await names?.close()
-    lock.release()
+    lock.remove()
     throw error
   }
 }

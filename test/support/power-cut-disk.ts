@@ -123,7 +123,7 @@ export class PowerCutDisk implements FileSystem {
   }
 
   lock() {
-    return { release() {} }
+    return { release() {}, remove() {} }
   }
 
   #handle(file: MemoryFile): LogFile {

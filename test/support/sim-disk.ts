@@ -139,7 +139,7 @@ export class SimDisk {
       lock: (): FileLock => {
         if (this.#isLocked) throw new EdgeError('EDGE_STORE_IN_USE', 'locked')
         this.#isLocked = true
-        return { release: () => this.#release() }
+        return { release: () => this.#release(), remove: () => this.#release() }
       },
     }
     return {

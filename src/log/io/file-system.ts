@@ -47,7 +47,10 @@ export interface DiskSpace {
 }
 
 export interface FileLock {
+  /** The file stays: on a full disk the next start has its place. */
   release(): void
+  /** Nothing of it stays, as if it had never been taken. */
+  remove(): void
 }
 
 export interface LogFile {

@@ -70,10 +70,10 @@ async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-/** One that a read-only disk keeps names a process that is gone, and is taken away by the next. */
-function removeLock(path: string): void {
+/** What cannot be done is left: the file names a process that is gone, and is taken away by the next. */
+function quietly(work: () => void): void {
   try {
-    fs.rmSync(path, { force: true })
+    work()
   } catch {
     // Nobody waits for it.
   }
@@ -93,7 +93,11 @@ function takeLock(path: string): FileLock {
   for (let attempt = 0; attempt < 2; attempt++) {
     try {
       fs.writeFileSync(path, mine, { flag: 'wx' })
-      return { release: () => removeLock(path) }
+      return {
+        // Nobody's name, in as many bytes.
+        release: () => quietly(() => fs.writeFileSync(path, ' '.repeat(mine.length), { flag: 'r+' })),
+        remove: () => quietly(() => fs.rmSync(path, { force: true })),
+      }
     } catch (error) {
       if (codeOf(error) !== 'EEXIST') throw translated(path, error)
       const pid = lockHolder(path)

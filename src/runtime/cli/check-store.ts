@@ -1,7 +1,7 @@
 /** Checks configuration and store and says what is wrong and what the next start does about it. */
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { isEmptyStore, openInspection, type StoreInspection } from '../../log/index.ts'
+import { findLogProblems, isEmptyStore, openInspection, type StoreInspection } from '../../log/index.ts'
 import { configInvalid } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import { findConfigProblems } from '../config-problems.ts'
@@ -14,7 +14,8 @@ import { bytes, formatRow, formatRows, nested, OUTPUT_FORMS, type OutputForm, ty
 export async function checkStore(values: Values, context: CommandContext): Promise<number> {
   const form = values.choice('output', 'table', OUTPUT_FORMS)
   const { config, ignoredVariables } = configurationOf(values, context)
-  const problems = findConfigProblems(config)
+  const { 'log.encryption': encryption, retention } = config
+  const problems = [...findConfigProblems(config), ...(await findLogProblems({ encryption, retention }))]
   if (problems.length > 0) throw configInvalid(problems)
   for (const variable of ignoredVariables) context.note(`${variable} is set and has no effect here`)
   if (values.has('config-only')) {

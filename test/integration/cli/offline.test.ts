@@ -49,6 +49,18 @@ function payloadsOf(text: string): string[] {
 }
 
 describe('a stopped store', () => {
+  it('is not needed to say what of the log is not configured as it must be', async () => {
+    const file = join(folder, 'log.toml')
+    writeFileSync(file, '[retention]\nschedule = "often"\n[log.encryption]\nenabled = true\n')
+    const { code, stderr } = await run(`check --config-only --config ${file}`)
+    assert.equal(code, 78)
+    assert.match(stderr, /retention\.schedule: found "often", expected a cron expression/)
+    assert.match(stderr, /log\.encryption\.enabled is true, and neither/)
+    const unused = join(folder, 'unused')
+    assert.equal((await run(`run --config ${file} --data ${unused}`)).code, 78)
+    assert.equal(existsSync(unused), false)
+  })
+
   it('is checked without changing a byte of it', async () => {
     const before = fingerprint()
     const { code, stdout, stderr } = await run(`check --data ${data}`)

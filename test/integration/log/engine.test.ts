@@ -282,6 +282,18 @@ test('a data folder is opened once', async (context) => {
   await (await open(path)).close()
 })
 
+test('on a disk without a free block the next start has the place of the lock before it', async (context) => {
+  const path = folder(context)
+  await (await open(path)).close()
+  const lock = join(path, 'lock')
+  assert.match(fs.readFileSync(lock, 'utf8'), /^ +$/)
+  const { blocks } = fs.statSync(lock)
+  const log = await open(path)
+  assert.equal(fs.statSync(lock).blocks, blocks)
+  await assert.rejects(open(path), (error) => error instanceof EdgeError && error.code === 'EDGE_STORE_IN_USE')
+  await log.close()
+})
+
 test('a lock left by a process that is gone does not keep the log closed', async (context) => {
   const path = folder(context)
   await (await open(path)).close()

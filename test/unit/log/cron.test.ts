@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { EdgeError } from '../../../src/errors.ts'
-import { systemCron } from '../../../src/log/cron.ts'
+import { checkSchedule, systemCron } from '../../../src/log/cron.ts'
 
 test('what is no cron expression is an error of the configuration', async () => {
   const isConfigError = (error: unknown) => error instanceof EdgeError && error.code === 'EDGE_CONFIG_INVALID'
@@ -11,7 +11,9 @@ test('what is no cron expression is an error of the configuration', async () => 
       isConfigError,
       expression,
     )
+    await assert.rejects(checkSchedule(expression), isConfigError, expression)
   }
+  await checkSchedule('*/5 * * * *')
 })
 
 test('a scheduled task runs until it is stopped', async () => {
