@@ -4,7 +4,7 @@ import type { FileSystem } from '../io/file-system.ts'
 import type { DescriptorPlace } from '../metadata/log-tables.ts'
 import type { SqliteMetadata } from '../metadata/metadata-store.ts'
 import type { ReportFinding } from '../ports.ts'
-import type { DescriptorFiles } from './descriptor-files.ts'
+import { type DescriptorFiles, systemCodeOf } from './descriptor-files.ts'
 import { STAGING } from './layout.ts'
 import type { Trash } from './trash.ts'
 
@@ -56,9 +56,18 @@ export class CatalogSteps {
     )
   }
 
-  /** Moves a folder that no descriptor names to the trash; what cannot be moved now is moved at the next open. */
+  /**
+   * Moves a folder that no descriptor names to the trash; what cannot be moved now is moved at the next open. A partition
+   * without segments may have none.
+   */
   takeLater(folder: string): void {
-    this.#orReport('log.trash.stuck', `${folder} could not be moved to the trash`, () => this.#parts.trash.take(folder))
+    this.#orReport('log.trash.stuck', `${folder} could not be moved to the trash`, () => {
+      try {
+        this.#parts.trash.take(folder)
+      } catch (error) {
+        if (systemCodeOf(error) !== 'ENOENT') throw error
+      }
+    })
   }
 
   /** Makes a removal durable, then forgets its rows. @param place the descriptor that is gone, or null. */

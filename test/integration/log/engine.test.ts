@@ -101,6 +101,17 @@ test('a message larger than the journal takes keeps its place among others', asy
   await second.close()
 })
 
+test('partitions are removed without a complaint, also those that never had a file', async (context) => {
+  const log = await open(folder(context))
+  const partition = await createPartition(log)
+  await append(log, partition, batchesOf(0, 6000))
+  await until(() => partition.segmentCount > 1)
+  await log.catalog.addPartitions(0, 0, 1)
+  await log.catalog.removePartitions(0, 0, 2)
+  assert.deepEqual(log.findings(), [])
+  await log.close()
+})
+
 test('a purge keeps the numbering, also across a reopen', async (context) => {
   const path = folder(context)
   const log = await open(path)
