@@ -13,6 +13,7 @@ export function formatCommandReference(commands: readonly CommandSpec[]): string
     "Iggy's own command line and the one that guides print both work: every argument may stand at its place or be named, so",
     '`topic create orders order-events 4 none` and `topic create --stream orders order-events --partitions 4` mean the same.',
     'Where Iggy has a short word, it is taken too: `s l` is `stream list`. `--` ends the options.',
+    'A value that begins with a dash is given with an equals sign: `--name=-x`.',
     '',
     'Exit codes: 0 done, 1 refused or damaged, 64 wrong words, 69 server not reached, 75 try again later, 78 wrong configuration.',
     '',

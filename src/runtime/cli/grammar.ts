@@ -210,12 +210,18 @@ function takeOptions(
     const equals = word.indexOf('=')
     if (argument.isFlag && equals < 0) values.set(argument.name, ['true'])
     else {
-      const value = equals >= 0 ? word.slice(equals + 1) : words[++i]
-      if (value === undefined) throw usageError(`${word} needs a value`)
+      const value = equals >= 0 ? word.slice(equals + 1) : valueBehind(word, words[++i])
       values.set(argument.name, [...(values.get(argument.name) ?? []), value])
     }
   }
   return bare
+}
+
+/** An option whose value was forgotten must not swallow the next one; only `-`, standard input or output, is a value. */
+function valueBehind(option: string, next: string | undefined): string {
+  if (next === undefined) throw usageError(`${option} needs a value`)
+  if (!next.startsWith('-') || next === '-') return next
+  throw usageError(`${option} needs a value, found ${next}; a value that begins with a dash: ${option}=${next}`)
 }
 
 function placeBare(bare: string[], command: CommandSpec, values: Map<string, string[]>): void {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { EdgeError } from '../../../../src/errors.ts'
+import { COMMANDS as ALL_COMMANDS } from '../../../../src/runtime/cli/commands.ts'
 import { type CommandSpec, isUsageError, parseCommandLine, type Values } from '../../../../src/runtime/cli/grammar.ts'
 
 const stream = { name: 'stream', summary: '', isPositional: true, isRequired: true }
@@ -78,6 +79,21 @@ describe('command line grammar', () => {
     assert.deepEqual(values.all('messages'), ['a', 'b', '--c'])
   })
 
+  it('lets no option of any command take the next one for its value', () => {
+    for (const { path, arguments: own, common = [] } of ALL_COMMANDS) {
+      for (const { name } of [...own, ...common].filter(({ isFlag }) => isFlag !== true)) {
+        const words = [...path, `--${name}`, '--json']
+        assert.throws(() => parseCommandLine(words, ALL_COMMANDS, []), /needs a value, found --json/, words.join(' '))
+      }
+    }
+  })
+
+  it('takes a value that begins with a dash behind an equals sign, and a dash alone', () => {
+    assert.equal(parse('message send orders --key=-x').values.text('key'), '-x')
+    assert.equal(parse('message send orders -m=-1').values.text('key'), '-1')
+    assert.equal(parse('message send orders --key -').values.text('key'), '-')
+  })
+
   it('finds a command by its other name', () => {
     assert.equal(parse('topic stats --stream orders events').path, 'topic get')
   })
@@ -91,6 +107,10 @@ describe('command line grammar', () => {
     ['topic create orders events 4 none extra', /unexpected "extra"/],
     ['topic create orders events --colour red', /unknown option --colour/],
     ['message send orders --key', /--key needs a value/],
+    ['message send orders --key --quiet', /--key needs a value, found --quiet; .* --key=--quiet/],
+    ['message send orders -m -q', /-m needs a value, found -q/],
+    ['message send orders --key -- a', /--key needs a value, found --;/],
+    ['--username -q message send orders', /--username needs a value, found -q/],
   ] as const) {
     it(`explains: ${line}`, () => assert.throws(() => parse(line), text))
   }
