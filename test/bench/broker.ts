@@ -2,13 +2,15 @@
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { LoadOrder, LoadResult } from '../../src/runtime/bench/load.ts'
+import { frameOf } from '../../src/runtime/bench/raw-client.ts'
 import { CODE } from '../../src/sdk/wire/codes.ts'
-import { frameOf, type LoadOrder, type LoadResult, loginFrame, RawClient } from './support/load.ts'
+import { loginFrame, openRawClient, type ProcessOrder } from './support/load.ts'
 import { cpuUsOf, type MeasuredServer, memoryOf, startApacheServer, startEdgeServer } from './support/servers.ts'
 
 interface Scenario {
   readonly name: string
-  readonly order: Omit<LoadOrder, 'host' | 'port' | 'username' | 'password' | 'stream' | 'topic'>
+  readonly order: Omit<LoadOrder, 'stream' | 'topic'>
   readonly edge: Readonly<Record<string, string>>
   readonly apache: Readonly<Record<string, string>>
   /** Messages stored per partition before the measurement: for polls. */
@@ -172,7 +174,7 @@ async function afterRest(pid: number): Promise<number> {
 }
 
 async function createTopic(server: MeasuredServer, partitionsCount: number): Promise<void> {
-  const client = await RawClient.open(server.host, server.port)
+  const client = await openRawClient(server.host, server.port)
   await client.ask(loginFrame(server.username, server.password))
   await client.ask(frameOf({ code: CODE.createStream, body: { name: 'bench', options: [] } }))
   const body = { stream: 'bench', name: 'readings', partitionsCount, options: [], replicationFactor: 1 }
@@ -181,7 +183,7 @@ async function createTopic(server: MeasuredServer, partitionsCount: number): Pro
 }
 
 /** In a process of its own: the generator must not share the server's core. */
-async function load(order: LoadOrder, onMeasuring: () => void = () => {}): Promise<LoadResult> {
+async function load(order: ProcessOrder, onMeasuring: () => void = () => {}): Promise<LoadResult> {
   const script = new URL('support/load.ts', import.meta.url).pathname
   const child = spawn(process.execPath, [script, JSON.stringify(order)], { stdio: ['ignore', 'pipe', 'inherit'] })
   let last = ''

@@ -8,9 +8,10 @@
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { frameOf, type RawClient } from '../../src/runtime/bench/raw-client.ts'
 import { CODE } from '../../src/sdk/wire/codes.ts'
 import { encodeRecords } from '../../src/sdk/wire/messages.ts'
-import { frameOf, loginFrame, RawClient } from './support/load.ts'
+import { loginFrame, openRawClient } from './support/load.ts'
 import { type MeasuredServer, startEdgeServer } from './support/servers.ts'
 
 const DEVICES = 100
@@ -78,7 +79,7 @@ async function benchStored(): Promise<void> {
 
 /** A partition and a connection for each. */
 async function devicesOf(server: MeasuredServer): Promise<readonly RawClient[]> {
-  const admin = await RawClient.open(server.host, server.port)
+  const admin = await openRawClient(server.host, server.port)
   await admin.ask(loginFrame(server.username, server.password))
   await admin.ask(frameOf({ code: CODE.createStream, body: { name: 'bench', options: [] } }))
   const topic = { stream: 'bench', name: 'readings', partitionsCount: DEVICES, options: [], replicationFactor: 1 }
@@ -86,7 +87,7 @@ async function devicesOf(server: MeasuredServer): Promise<readonly RawClient[]> 
   admin.close()
   return Promise.all(
     Array.from({ length: DEVICES }, async () => {
-      const device = await RawClient.open(server.host, server.port)
+      const device = await openRawClient(server.host, server.port)
       await device.ask(loginFrame(server.username, server.password))
       return device
     }),

@@ -2,9 +2,11 @@
  * What things cost while nothing happens: private memory for topics, for groups, and for clients that are connected, logged
  * in and members of a group; each step by itself. To be kept: a client within 20 KiB, all together within 60 MB.
  */
+
+import { frameOf, type RawClient } from '../../src/runtime/bench/raw-client.ts'
 import { CODE } from '../../src/sdk/wire/codes.ts'
 import { decodeResponse, type Request } from '../../src/sdk/wire/commands/index.ts'
-import { frameOf, loginFrame, RawClient } from './support/load.ts'
+import { loginFrame, openRawClient } from './support/load.ts'
 import { type MeasuredServer, memoryOf, startEdgeServer } from './support/servers.ts'
 
 const STREAMS = 10
@@ -21,7 +23,7 @@ const ask = (client: RawClient, request: Request) => client.ask(frameOf(request)
 export async function benchIdle(): Promise<void> {
   console.log(`\nprivate memory of what is idle: ${TOPICS} topics, ${GROUPS} groups, ${CLIENTS} clients`)
   await using server = await startEdgeServer({ EDGE_TCP__MAX_CONNECTIONS: String(2 * CLIENTS) })
-  const admin = await RawClient.open(server.host, server.port)
+  const admin = await openRawClient(server.host, server.port)
   await admin.ask(loginFrame(server.username, server.password))
   const before = await settled(server)
   await createTopics(admin)
@@ -68,7 +70,7 @@ async function connectClients(server: MeasuredServer, admin: RawClient): Promise
   const { token } = decodeResponse('classic', CODE.createPersonalAccessToken, answer)
   const clients: RawClient[] = []
   for (let index = 0; index < CLIENTS; index++) {
-    const client = await RawClient.open(server.host, server.port)
+    const client = await openRawClient(server.host, server.port)
     await ask(client, { code: CODE.loginWithPersonalAccessToken, body: { token } })
     const group = index % GROUPS
     await ask(client, { code: CODE.joinConsumerGroup, body: { ...placeOf(group), group: `group-${group}` } })

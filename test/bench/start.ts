@@ -8,10 +8,11 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { frameOf } from '../../src/runtime/bench/raw-client.ts'
 import { CODE } from '../../src/sdk/wire/codes.ts'
 import { decodeResponse } from '../../src/sdk/wire/commands/index.ts'
 import { encodeRecords } from '../../src/sdk/wire/messages.ts'
-import { frameOf, loginFrame, RawClient } from './support/load.ts'
+import { loginFrame, openRawClient } from './support/load.ts'
 import { cpuUsOf, memoryOf, startEdgeServer } from './support/servers.ts'
 
 const IDLE_MS = 10_000
@@ -34,7 +35,7 @@ export async function benchStart(rounds: number): Promise<void> {
 /** What is there after a restart: stream, topic, and the token that a client logs in with. */
 async function prepare(folder: string): Promise<string> {
   await using server = await startEdgeServer({}, folder)
-  const client = await RawClient.open(server.host, server.port)
+  const client = await openRawClient(server.host, server.port)
   await client.ask(loginFrame(server.username, server.password))
   await client.ask(frameOf({ code: CODE.createStream, body: { name: STREAM, options: [] } }))
   const topic = { stream: STREAM, name: TOPIC, partitionsCount: 1, options: [], replicationFactor: 1 }
@@ -49,7 +50,7 @@ async function measureStart(folder: string, token: string): Promise<void> {
   const startedMs = performance.now()
   await using server = await startEdgeServer({}, folder)
   const listeningMs = performance.now() - startedMs
-  const client = await RawClient.open(server.host, server.port)
+  const client = await openRawClient(server.host, server.port)
   await client.ask(frameOf({ code: CODE.loginWithPersonalAccessToken, body: { token } }))
   const batch = encodeRecords([{ payload: new Uint8Array(200), originUs: BigInt(Date.now()) * 1000n }])
   const partitioning = { kind: 'partition', partitionId: 0 } as const

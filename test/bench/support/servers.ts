@@ -6,7 +6,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { MAIN, startEdgeProcess } from '../../support/edge-process.ts'
-import { RawClient } from './load.ts'
+import { openRawClient } from './load.ts'
 
 export interface MeasuredServer extends AsyncDisposable {
   readonly name: string
@@ -123,7 +123,7 @@ async function untilListening(child: ChildProcess, port: number): Promise<void> 
   const endMs = performance.now() + START_TIMEOUT_MS
   while (performance.now() < endMs && child.exitCode === null) {
     try {
-      ;(await RawClient.open('127.0.0.1', port)).close()
+      ;(await openRawClient('127.0.0.1', port)).close()
       return
     } catch {
       await new Promise((resolve) => setTimeout(resolve, 50))
