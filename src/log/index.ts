@@ -13,6 +13,7 @@ import type { Scheduler } from './scheduler.ts'
 import type { LogSettings } from './settings.ts'
 
 export type * from './api.ts'
+export { planDiskBudget } from './core/disk-budget.ts'
 export { ENCRYPTION_SETTINGS, type EncryptionSettings } from './encryption-settings.ts'
 export type { InspectedOffset } from './inspect/consumer-offsets.ts'
 export type { InspectedPartition, InspectedTopic } from './inspect/names.ts'

@@ -1,4 +1,5 @@
 /** All commands of the executable. Those that need much are loaded when they are chosen, so that `run` starts fast. */
+import { bench } from './bench.ts'
 import { check, dump } from './check.ts'
 import type { Command } from './command.ts'
 import { demo } from './demo.ts'
@@ -29,6 +30,7 @@ export const COMMANDS: readonly Command[] = [
   check,
   dump,
   demo,
+  bench,
   selfTest,
   ...STREAM_COMMANDS,
   ...TOPIC_COMMANDS,

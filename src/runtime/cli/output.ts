@@ -44,7 +44,7 @@ function formatTable(rows: readonly Row[]): string {
   const keys = Object.keys(rows[0] ?? {})
   const lines = [keys.map(titleOf), ...rows.map((row) => keys.map((key) => textOf(row[key] ?? null)))]
   const widths = keys.map((_, column) => Math.max(...lines.map((line) => widthOf(line[column] ?? ''))))
-  const isNumber = keys.map((key) => rows.every((row) => typeof row[key] === 'number' || typeof row[key] === 'bigint'))
+  const isNumber = keys.map((key) => rows.every((row) => ['number', 'bigint'].includes(typeof (row[key] ?? 0))))
   return lines
     .map((line) => line.map((text, column) => padded(text, widths[column] ?? 0, isNumber[column] === true)))
     .map((line) => line.join(COLUMN_GAP).trimEnd())
