@@ -51,6 +51,8 @@ export class Connection implements ByteSession {
   private lentOutput: Uint8Array | null = null
   /** The frame that waits for room; owned. */
   private heldFrame: Uint8Array | null = null
+  /** The one that waited last and is looked at again: it need not be copied to wait once more. */
+  private ownedFrame: Uint8Array | null = null
   private readonly share: BudgetShare
   private isPaused = false
   /** The peer sends no more; what it asked for is answered. */
@@ -176,10 +178,9 @@ export class Connection implements ByteSession {
 
   private nextFrame(): Uint8Array | null {
     const held = this.heldFrame
-    if (held !== null) {
-      this.heldFrame = null
-      return held
-    }
+    this.heldFrame = null
+    this.ownedFrame = held
+    if (held !== null) return held
     const frame = this.session.next()
     if (frame !== null) this.share.release()
     else this.takeShare()
@@ -305,7 +306,7 @@ export class Connection implements ByteSession {
     this.waits = reason
     this.waitsSinceUs = this.server.clock.monotonicUs()
     // The view belongs to the transport; the wait outlives it.
-    this.heldFrame = this.heldFrame ?? new Uint8Array(frame)
+    this.heldFrame = frame === this.ownedFrame ? frame : new Uint8Array(frame)
     return true
   }
 
