@@ -20,7 +20,7 @@ import { PartitionReader } from './io/partition-reader.ts'
 import { Repacker } from './io/repacker.ts'
 import { SegmentFiles } from './io/segment-files.ts'
 import { noKeys } from './io/store-keys.ts'
-import { groupCommitOptions, journalBufferSize, lastGroup } from './journal-start.ts'
+import { groupCommitOptions, journalBufferSize, journalSizes, lastGroup } from './journal-start.ts'
 import { Maintenance, type MaintenanceOptions } from './maintenance.ts'
 import type { LogPartition } from './partition.ts'
 import { type Recovered, type RecoveryOptions, recoverPartitions } from './recovery.ts'
@@ -74,7 +74,7 @@ export function recover(
     checksum: bodyChecksum,
     keys,
     hints,
-    journalFileSize: settings.journal_file_size,
+    journalFileSize: journalSizes(settings.journal_file_size, needs.journal, []).largestSize,
     isAllOnDisk,
     bootNumber: (highestSegmentBoot) => bootNumber(boots, bootHash, { hadFailure, highestSegmentBoot }),
     rules,
@@ -92,15 +92,14 @@ export function createRemoval(
 export function createJournalFiles(
   options: EngineOptions,
   found: FoundJournal,
-  needs: Pick<JournalFilesOptions, 'nextSequence' | 'recycling'>,
+  needs: Pick<JournalFilesOptions, 'fileSize' | 'nextSequence' | 'recycling'>,
 ): JournalFiles {
-  const { fileSystem, settings, storeIdBytes, descriptors, hints, keys = noKeys, rules = {} } = options
+  const { fileSystem, storeIdBytes, descriptors, hints, keys = noKeys, rules = {} } = options
   return new JournalFiles(
     {
       ...needs,
       fileSystem,
       storeIdBytes,
-      fileSize: settings.journal_file_size,
       keys,
       randomU64: options.randomU64,
       keyFloor: () => descriptors.nextKey,
@@ -159,11 +158,16 @@ export function createJournal(options: EngineOptions, start: MachineStart, needs
 }
 
 export function createReader(
-  { settings, readBuffer }: EngineOptions,
-  needs: { readonly journal: Journal; readonly files: JournalFiles; readonly segmentFiles: SegmentFiles },
+  { readBuffer }: EngineOptions,
+  needs: {
+    readonly journal: Journal
+    readonly files: JournalFiles
+    readonly segmentFiles: SegmentFiles
+    readonly largestFileSize: number
+  },
 ): PartitionReader {
-  // What was written before encryption was turned on may be larger than what is written now.
-  const buffer = readBuffer ?? sharedKernel().reserve(journalBufferSize(settings.journal_file_size))
+  // What was written before encryption was turned on, or into larger files, may be larger than what is written now.
+  const buffer = readBuffer ?? sharedKernel().reserve(journalBufferSize(needs.largestFileSize))
   return new PartitionReader(new JournalReader(needs.journal, needs.files, bodyChecksum, buffer), needs.segmentFiles)
 }
 
@@ -212,7 +216,7 @@ export function createRepacker(
 
 export function createMaintenance(
   { fileSystem, clock, scheduler, settings, report, rules }: EngineOptions,
-  needs: Pick<MaintenanceOptions, 'files' | 'journal' | 'repack' | 'checkpoint' | 'changed'>,
+  needs: Pick<MaintenanceOptions, 'files' | 'fileSize' | 'journal' | 'repack' | 'checkpoint' | 'changed'>,
 ): Maintenance {
   return new Maintenance({
     ...needs,
@@ -220,7 +224,6 @@ export function createMaintenance(
     clock,
     scheduler,
     fileCount: settings.journal_files,
-    fileSize: settings.journal_file_size,
     retryMs: settings.append_retry,
     repackAfterUs: settings.repack_after * 1000,
     report,

@@ -49,7 +49,7 @@ import type { PartitionReader } from './io/partition-reader.ts'
 import type { Repacker } from './io/repacker.ts'
 import type { SegmentFiles } from './io/segment-files.ts'
 import { noKeys } from './io/store-keys.ts'
-import { setFileStates } from './journal-start.ts'
+import { journalSizes, setFileStates } from './journal-start.ts'
 import type { Maintenance } from './maintenance.ts'
 import { MovedPartitions } from './moved-partitions.ts'
 import { LogPartition, type PartitionServices } from './partition.ts'
@@ -152,7 +152,9 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     }
 
     setFileStates(found, start.isAllOnDisk, keys.currentId)
+    const { fileSize, largestSize } = journalSizes(settings.journal_file_size, found, recovered.again)
     this.files = createJournalFiles(options, found, {
+      fileSize,
       nextSequence: () => this.journal.nextSequence,
       recycling: () => keepOwed(options.hints, this.partitions.values()),
     })
@@ -161,7 +163,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     const settled = () => this.#moved.notify()
     const journal = createJournal(options, start, { files, found, recovered, budget, trouble, maintenance, settled })
     this.journal = journal
-    this.#reader = createReader(options, { journal, files, segmentFiles })
+    this.#reader = createReader(options, { journal, files, segmentFiles, largestFileSize: largestSize })
     const writing: SegmentWriting = {
       nextRunNumber: () => ++this.#runNumber,
       written: (sizeBytes, syncCount) => this.#spend(sizeBytes, syncCount),
@@ -174,6 +176,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     })
     this.maintenance = createMaintenance(options, {
       files,
+      fileSize,
       journal,
       repack: (file) => this.#repacker.pack(file),
       checkpoint: (packed) => this.#checkpoint(packed),

@@ -2,8 +2,10 @@
 import { alignUp } from './core/byte-area.ts'
 import type { GroupCommitOptions } from './core/group-commit.ts'
 import { FIRST_GROUP_AT, PAGE_SIZE } from './core/journal-format.ts'
+import { TAG_SIZE } from './core/sealed-body.ts'
 import { bodyChecksum } from './io/checksum.ts'
 import type { FileSystem } from './io/file-system.ts'
+import type { GroupBuilder } from './io/group-buffer.ts'
 import type { GroupIdentity } from './io/journal-options.ts'
 import { type FoundJournal, readJournal } from './io/journal-recovery.ts'
 import type { LogSettings } from './settings.ts'
@@ -18,6 +20,27 @@ const MAX_SEALED_BUFFER_SIZE = 1024 * 1024
 export function journalBufferSize(fileSize: number, isSealing = false): number {
   const limit = isSealing ? MAX_SEALED_BUFFER_SIZE : MAX_BUFFER_SIZE
   return Math.min(limit, alignUp(fileSize / BUFFERS_PER_FILE, PAGE_SIZE))
+}
+
+export interface JournalSizes {
+  /** Of files that are made now. */
+  readonly fileSize: number
+  /** Of the largest file that is there, or will be. */
+  readonly largestSize: number
+}
+
+/**
+ * Files that were found may be larger than they are configured now: what they hold is read as it is, and what must be
+ * written again, as one group, fits a file.
+ */
+export function journalSizes(
+  configuredSize: number,
+  { files }: Pick<FoundJournal, 'files'>,
+  again: readonly GroupBuilder[],
+): JournalSizes {
+  const longest = again.reduce((most, { length }) => Math.max(most, length), 0)
+  const fileSize = Math.max(configuredSize, alignUp(FIRST_GROUP_AT + longest + TAG_SIZE, PAGE_SIZE))
+  return { fileSize, largestSize: files.reduce((largest, { size }) => Math.max(largest, size), fileSize) }
 }
 
 export const groupCommitOptions = (settings: LogSettings, bufferSize: number): GroupCommitOptions => ({

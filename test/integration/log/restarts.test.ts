@@ -1,6 +1,6 @@
 /** What a start finds after others that changed nothing. */
 import assert from 'node:assert/strict'
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -12,18 +12,18 @@ import {
   GROUP_MAGIC_TEXT,
   PAGE_SIZE,
 } from '../../../src/log/core/journal-format.ts'
-import { LOG_SETTINGS, type Log, openLog, type Partition } from '../../../src/log/index.ts'
+import { LOG_SETTINGS, type Log, type LogSettings, openLog, type Partition } from '../../../src/log/index.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
-import { append, batchesOf } from '../../support/partition-steps.ts'
+import { append, batchesOf, range, readAll, until } from '../../support/partition-steps.ts'
 import { topicOptions } from '../../support/topic-options.ts'
 
 const settings = { ...defaultsOf(LOG_SETTINGS), journal_file_size: 256 * 1024, flash_budget_per_day: 0 }
 /** How far a buffered partition goes on above what is there: it may have been seen. */
 const JUMP = 65_536n
 
-const openAt = (path: string, bootId: string): Promise<Log> =>
-  openLog({ path, clock: systemClock, logger: silentLogger, settings, bootId })
+const openAt = (path: string, bootId: string, changes: Partial<LogSettings> = {}): Promise<Log> =>
+  openLog({ path, clock: systemClock, logger: silentLogger, settings: { ...settings, ...changes }, bootId })
 
 function partitionOf(log: Log): Partition {
   const [partition] = log.catalog.topic(0, 't')?.partitions ?? []
@@ -129,3 +129,46 @@ test('a purged partition goes on at its end after a kill, and behind a jump noth
   assert.deepEqual(fourth.findings(), [])
   assert.equal(partitionOf(fourth).nextOffset, 11n + JUMP)
 })
+
+const LARGE_FILES = { journal_file_size: 4 * 1024 * 1024 }
+
+test('what lies in larger journal files than are configured now is read, and packed as it is', async (context) => {
+  const folder = mkdtempSync(join(tmpdir(), 'edge-restarts-'))
+  context.after(() => rmSync(folder, { recursive: true, force: true }))
+  const first = await openAt(folder, 'boot-1', LARGE_FILES)
+  const { id } = await first.catalog.createStream('s')
+  await first.catalog.createTopic(id, { name: 't', partitionCount: 1, options: topicOptions('durable') })
+  await append(first, partitionOf(first), batchesOf(0, 4, 400_000))
+  await first.close()
+
+  await using second = await openAt(folder, 'boot-2')
+  assert.deepEqual(await readAll(partitionOf(second)), range(0, 4))
+  await append(second, partitionOf(second), batchesOf(4, 500, 12_000))
+  await until(() => readdirSync(join(folder, 'journal')).every((name) => sizeOf(folder, name) === 256 * 1024))
+  assert.deepEqual(await readAll(partitionOf(second)), range(0, 500))
+  assert.deepEqual(second.findings(), [])
+})
+
+test('an unproven group that is longer than a journal file is now is written again, and the next start makes smaller files', async (context) => {
+  const folder = mkdtempSync(join(tmpdir(), 'edge-restarts-'))
+  context.after(() => rmSync(folder, { recursive: true, force: true }))
+  const path = join(folder, 'first')
+  const first = await openAt(path, 'boot-1', LARGE_FILES)
+  const { id } = await first.catalog.createStream('s')
+  await first.catalog.createTopic(id, { name: 't', partitionCount: 1, options: topicOptions('durable') })
+  await append(first, partitionOf(first), batchesOf(0, 9, 100_000))
+  const killedPath = killed(path, join(folder, 'killed'))
+  await first.close()
+
+  const second = await openAt(killedPath, 'boot-1')
+  assert.deepEqual(await readAll(partitionOf(second)), range(0, 9))
+  await append(second, partitionOf(second), batchesOf(9, 12))
+  await second.close()
+  await using third = await openAt(killedPath, 'boot-1')
+  await append(third, partitionOf(third), batchesOf(12, 500, 12_000))
+  await until(() => readdirSync(join(killedPath, 'journal')).every((name) => sizeOf(killedPath, name) === 256 * 1024))
+  assert.deepEqual(await readAll(partitionOf(third)), range(0, 500))
+})
+
+const sizeOf = (path: string, name: string): number =>
+  statSync(join(path, 'journal', name), { throwIfNoEntry: false })?.size ?? 0
