@@ -19,6 +19,8 @@ export class KeyAllocator {
   readonly #copies: DescriptorCopies
   #store: StoreDescriptor
   #nextKey: number
+  /** From it on keys may have been given of which the copies, that stand in for descriptors, do not know yet. */
+  #firstUncopiedKey = KEY_END
 
   constructor(store: StoreDescriptor, files: DescriptorFiles, copies: DescriptorCopies) {
     this.#store = store
@@ -38,11 +40,25 @@ export class KeyAllocator {
 
   /** From it on a key that no descriptor names is of a partition whose descriptor is lost; below it, of a deleted one. */
   get firstLostKey(): number {
-    return this.#store.isRebuilt ? FIRST_KEY : this.#nextKey
+    return this.#store.isRebuilt ? FIRST_KEY : Math.min(this.#nextKey, this.#firstUncopiedKey)
+  }
+
+  /**
+   * A topic is about to be made up of which neither descriptor nor copy is left: what the journal holds of it may have keys
+   * that nothing names. Durable before the topic is, after which nothing would tell. @throws EDGE_DISK_FULL, EDGE_IO.
+   */
+  async namesLost(): Promise<void> {
+    if (!this.#store.isRebuilt) await this.#write({ ...this.#store, isRebuilt: true })
+  }
+
+  /** A topic was restored from a copy, which may be older than partitions that were added since. */
+  copiedUpTo(highestKey: number): void {
+    this.#firstUncopiedKey = highestKey + 1
   }
 
   /** All partitions whose descriptors were lost have new ones. @throws EDGE_DISK_FULL, EDGE_IO. */
   async allFound(): Promise<void> {
+    this.#firstUncopiedKey = KEY_END
     if (this.#store.isRebuilt) await this.#write({ ...this.#store, isRebuilt: false })
   }
 

@@ -8,7 +8,15 @@ import type { ReportFinding } from '../ports.ts'
 import { QUARANTINE, type Quarantine } from '../quarantine.ts'
 import type { Scheduler } from '../scheduler.ts'
 import { StoreCatalog } from './catalog.ts'
-import { formatStore, formatStream, formatTopic, parseStore, type StoreDescriptor } from './descriptor.ts'
+import {
+  formatStore,
+  formatStream,
+  formatTopic,
+  type PartitionDescriptor,
+  parseStore,
+  parseTopic,
+  type StoreDescriptor,
+} from './descriptor.ts'
 import { DescriptorFiles } from './descriptor-files.ts'
 import { FIRST_KEY, KeyAllocator } from './key-allocator.ts'
 import { STAGING, STORE_FILE, STREAMS, TRASH, topicFolder } from './layout.ts'
@@ -52,15 +60,17 @@ export async function openCatalog(options: CatalogOptions): Promise<StoreCatalog
   const store = await noteKeys(await openStore(options, files, copies), options.keyCheck ?? null, files)
   const seedOf = (key: number) => seedFor(store.storeId, key)
   const nowUs = options.clock.wallUs()
-  const scanned = await scanDescriptors({ fileSystem, files, copies, quarantine, report, nowUs, seedOf })
+  const keys = new KeyAllocator(store, files, metadata.copies)
+  const topicLost = () => keys.namesLost()
+  const scanned = await scanDescriptors({ fileSystem, files, copies, quarantine, report, nowUs, seedOf, topicLost })
   removeTemporaries(fileSystem, scanned)
 
   const registry = new Registry()
   const trash = new Trash({ fileSystem, scheduler: options.scheduler, report })
   fill(registry, scanned, report)
   await discardLeftovers(fileSystem, trash, scanned)
-  updateCopies(metadata, registry, store, copies)
-  const keys = new KeyAllocator(store, files, metadata.copies)
+  if (scanned.some(({ topics }) => topics.some(({ origin }) => origin === 'copy'))) keys.copiedUpTo(highestOf(copies))
+  updateCopies(metadata, registry, keys.store, copies)
   await keys.skipTo(highestKey(registry) + 1)
   const maxPartitions = options.maxPartitions ?? DEFAULT_MAX_PARTITIONS
   return new StoreCatalog({ ...options, files, registry, trash, keys, seedOf, maxPartitions })
@@ -250,9 +260,14 @@ function placeOf({ streamId, topicId }: DescriptorPlace): string {
 }
 
 function highestKey(registry: Registry): number {
-  let highest = FIRST_KEY - 1
-  for (const topic of registry.topics()) {
-    for (const { key } of topic.partitionDescriptors) highest = Math.max(highest, key)
-  }
-  return highest
+  return highestIn([...registry.topics()].flatMap(({ partitionDescriptors }) => partitionDescriptors))
 }
+
+/** Of the partitions that the copies know. */
+function highestOf(copies: readonly DescriptorCopy[]): number {
+  const topics = copies.filter(({ topicId }) => topicId !== NO_ID)
+  return highestIn(topics.flatMap(({ body }) => soundOr('copy of a topic', parseTopic(body))?.partitions ?? []))
+}
+
+const highestIn = (partitions: readonly PartitionDescriptor[]): number =>
+  partitions.reduce((highest, { key }) => Math.max(highest, key), FIRST_KEY - 1)

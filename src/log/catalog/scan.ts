@@ -30,6 +30,8 @@ export interface ScanOptions {
   readonly report: ReportFinding
   readonly nowUs: bigint
   readonly seedOf: (key: number) => bigint
+  /** Before a topic is made of which nothing is left but its folder: the journal may hold partitions of it. */
+  readonly topicLost: () => Promise<void>
 }
 
 /** Where a descriptor came from: its file, SQLite's copy, or nowhere (a name was made up). */
@@ -120,6 +122,7 @@ function readDescriptor<T>(options: ScanOptions, path: string, parse: (body: str
 async function mendTopic(options: ScanOptions, streamId: number, read: ReadTopic): Promise<ScannedTopic> {
   const mended = await mend(options, {
     read,
+    lost: options.topicLost,
     place: { streamId, topicId: read.id },
     path: topicFile(streamId, read.id),
     parse: parseTopic,
@@ -142,6 +145,7 @@ interface Named {
 
 interface Mending<T extends Named> {
   readonly read: Read<T>
+  readonly lost?: () => Promise<void>
   readonly place: { readonly streamId: number; readonly topicId: number }
   readonly path: string
   readonly parse: (body: string) => Parsed<T>
@@ -166,6 +170,7 @@ async function mend<T extends Named>(
     options.report({ event: 'log.descriptor.restored', level: 'warn', text, fields: fieldsOf(place) })
     return { descriptor: restored, origin: 'copy' }
   }
+  await mending.lost?.()
   const made = mending.make()
   await options.files.write(path, mending.format(made))
   const text = `${path} was ${state} and SQLite has no copy: its data is kept under the name ${JSON.stringify(made.name)}`

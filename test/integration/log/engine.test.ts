@@ -270,6 +270,63 @@ test('messages whose names are all lost are kept under a name made up, for good'
   }
 })
 
+const removeDatabase = (path: string): void => {
+  for (const name of fs.readdirSync(path)) if (name.startsWith('metadata.sqlite')) fs.rmSync(join(path, name))
+}
+
+test('messages that only the journal holds outlive the descriptor of their topic and its copy, also where that start is killed', async (context) => {
+  const path = folder(context)
+  const log = await open(path)
+  const partition = await createPartition(log)
+  await append(log, partition, batchesOf(0, 20))
+  await log.close()
+  removeDatabase(path)
+  fs.rmSync(join(path, 'streams/0/topics/0/topic.json'))
+  const killedPath = `${path}-killed`
+  const second = await openLog({
+    path,
+    clock: systemClock,
+    logger: silentLogger,
+    settings: SMALL,
+    get bootId(): string {
+      // Asked for when the names are there and the engine is not.
+      fs.cpSync(path, killedPath, { recursive: true })
+      fs.rmSync(join(killedPath, 'lock'))
+      return 'boot'
+    },
+  })
+  await second.close()
+  for (const each of [path, killedPath]) {
+    const again = await open(each)
+    const found = again.catalog.topic(1, `recovered-${partition.key}`)?.partitions
+    assert.deepEqual(await readAll(partitionOf(found)), range(0, 20))
+    await again.close()
+  }
+})
+
+test('messages that only the journal holds outlive a descriptor whose copy does not know their partition yet', async (context) => {
+  const path = folder(context)
+  const first = await open(path)
+  await createPartition(first)
+  await first.close()
+  const copyPath = `${path}-metadata`
+  fs.cpSync(join(path, 'metadata.sqlite'), copyPath)
+  const second = await open(path)
+  await second.catalog.addPartitions(0, 0, 1)
+  const [, added] = second.catalog.topic(0, 0)?.partitions ?? []
+  assert.ok(added !== undefined)
+  await append(second, added, batchesOf(0, 20))
+  await second.close()
+  removeDatabase(path)
+  fs.cpSync(copyPath, join(path, 'metadata.sqlite'))
+  fs.rmSync(join(path, 'streams/0/topics/0/topic.json'))
+  const third = await open(path)
+  assert.equal(third.catalog.topic(0, 'durable')?.partitions.length, 1)
+  const found = third.catalog.topic(1, `recovered-${added.key}`)?.partitions
+  assert.deepEqual(await readAll(partitionOf(found)), range(0, 20))
+  await third.close()
+})
+
 test('a journal of a newer format is refused before anything is touched', async (context) => {
   const path = folder(context)
   const log = await open(path)
