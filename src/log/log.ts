@@ -10,6 +10,7 @@ import { checkSchedule, systemCron } from './cron.ts'
 import { type LogEngine, openEngine } from './engine.ts'
 import { Findings } from './findings.ts'
 import type { OpenLogOptions } from './index.ts'
+import { giveUpOneOf } from './io/ballast.ts'
 import type { FileLock, FileSystem } from './io/file-system.ts'
 import { isFlashDevice } from './io/flash-device.ts'
 import { checkJournalVersions } from './io/journal-recovery.ts'
@@ -18,7 +19,7 @@ import { createNodeFileSystem, machineBootId } from './io/node-file-system.ts'
 import type { StoreKeys } from './io/store-keys.ts'
 import { journalWitness } from './journal-start.ts'
 import { keyCheckOf, refuseWrongKeys } from './key-check.ts'
-import { type Names, openNames } from './names.ts'
+import { type Names, type NamesOptions, openNames } from './names.ts'
 import { partitionText } from './place-text.ts'
 import { RetentionLoop } from './retention-loop.ts'
 import { RETENTION_SETTINGS } from './retention-settings.ts'
@@ -39,7 +40,7 @@ export async function openLogStore(options: OpenLogOptions): Promise<Log> {
   try {
     checkJournalVersions(fileSystem)
     refuseWrongKeys(fileSystem, keys)
-    names = await openNames({
+    names = await openNamesWhenFull({
       fileSystem,
       metadataPath: options.metadataPath ?? join(options.path, METADATA_FILE),
       ...(options.nativeBinding === undefined ? {} : { nativeBinding: options.nativeBinding }),
@@ -56,6 +57,17 @@ export async function openLogStore(options: OpenLogOptions): Promise<Log> {
     await names?.close()
     lock.remove()
     throw error
+  }
+}
+
+/** A start on a full disk writes little: what is kept for that goes, and is made again when there is room. */
+async function openNamesWhenFull(options: NamesOptions): Promise<Names> {
+  for (;;) {
+    try {
+      return await openNames(options)
+    } catch (error) {
+      if (toEdgeError(error).code !== 'EDGE_DISK_FULL' || !giveUpOneOf(options.fileSystem)) throw error
+    }
   }
 }
 

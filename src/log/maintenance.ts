@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../clock.ts'
 import { type EdgeError, toEdgeError } from '../errors.ts'
-import { Ballast } from './io/ballast.ts'
+import { Ballast, DROP_RESERVE, RESERVE } from './io/ballast.ts'
 import type { FileSystem } from './io/file-system.ts'
 import type { Journal } from './io/journal.ts'
 import type { JournalFile } from './io/journal-file.ts'
@@ -33,10 +33,6 @@ export interface MaintenanceOptions {
 
 /** Files that must be prepared before the first append is taken; the others follow in the background. */
 const FILES_AT_START = 2
-/** Given up on a full disk, so that repacking, and with it dropping, can go on. */
-const RESERVE = { path: 'reserve', minBytes: 2 * 1024 * 1024 }
-/** The same for the record of what is dropped: repacking must not take the last bytes from it. */
-const DROP_RESERVE = { path: 'reserve-drops', sizeBytes: 256 * 1024 }
 /** How often the age of the active file is looked at. */
 const AGE_CHECKS = 4
 

@@ -12,6 +12,11 @@ export interface BallastOptions {
   readonly sizeBytes: number
 }
 
+/** Given up on a full disk, so that repacking, and with it dropping, can go on. */
+export const RESERVE = { path: 'reserve', minBytes: 2 * 1024 * 1024 }
+/** The same for the record of what is dropped: repacking must not take the last bytes from it. */
+export const DROP_RESERVE = { path: 'reserve-drops', sizeBytes: 256 * 1024 }
+
 /** Made only with that many times its size free: it must not be what fills the disk. */
 const ROOM_FACTOR = 4
 
@@ -61,4 +66,13 @@ export class Ballast {
     handle.close()
     this.#heldBytes = sizeBytes
   }
+}
+
+/** Makes room at open, before the engine is there to look after it. @returns whether there is some now. */
+export function giveUpOneOf(fileSystem: FileSystem): boolean {
+  const ballasts = [RESERVE.path, DROP_RESERVE.path].map((path) => new Ballast({ fileSystem, path, sizeBytes: 0 }))
+  return ballasts.some((ballast) => {
+    ballast.find()
+    return ballast.giveUp()
+  })
 }

@@ -37,7 +37,15 @@ export type TopicKeys = (streamId: number, topicId: number) => Iterable<number>
 /** @throws {EdgeError} EDGE_STORE_NEWER, EDGE_STORE_IN_USE, EDGE_DISK_FULL, EDGE_IO. */
 export function openMetadata(options: MetadataOptions): SqliteMetadata {
   const { database } = openDatabase(options)
-  return new SqliteMetadata(new Connection(database), options, openTrail(options))
+  const trail = openTrail(options)
+  try {
+    return new SqliteMetadata(new Connection(database), options, trail)
+  } catch (error) {
+    // Its lock would keep out whoever tries again.
+    trail?.close()
+    database.close()
+    throw error
+  }
 }
 
 /** Without a trail everything works, and an end of the process costs a second of offsets. */

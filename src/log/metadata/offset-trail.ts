@@ -54,6 +54,15 @@ export class OffsetTrail {
     }
   }
 
+  /** Goes on with what was found: the database does not have it yet. Each row keeps its place, so that none is ever missing. */
+  goOn(generation: number, { rows }: FoundTrail): void {
+    this.#generation = generation >>> 0
+    for (const { place, partitionKey, column } of rows.filter((row) => row.generation === this.#generation)) {
+      this.#columnsOf(partitionKey).set(column, place)
+      this.#rowCount = Math.max(this.#rowCount, place + 1)
+    }
+  }
+
   /** Notes a change before it is acknowledged. What cannot be noted (a full disk) waits for the database. */
   put(partitionKey: number, column: number, offset: bigint | undefined): void {
     if (this.#isClosed) return
@@ -74,11 +83,7 @@ export class OffsetTrail {
   }
 
   #placeOf(partitionKey: number, column: number): number | undefined {
-    let columns = this.#places.get(partitionKey)
-    if (columns === undefined) {
-      columns = new Map()
-      this.#places.set(partitionKey, columns)
-    }
+    const columns = this.#columnsOf(partitionKey)
     let place = columns.get(column)
     if (place === undefined) {
       if (this.#rowCount >= ROWS_MAX) return undefined
@@ -87,6 +92,12 @@ export class OffsetTrail {
     }
     assert(place < ROWS_MAX, `place ${place} of a row is bounded`)
     return place
+  }
+
+  #columnsOf(partitionKey: number): Map<number, number> {
+    const columns = this.#places.get(partitionKey) ?? new Map<number, number>()
+    this.#places.set(partitionKey, columns)
+    return columns
   }
 }
 

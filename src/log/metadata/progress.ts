@@ -4,7 +4,7 @@
  * messages and never skips one. When only the process ends, the offsets of that second are in the trail beside the database.
  */
 import { assert } from '../../assert.ts'
-import { EdgeError } from '../../errors.ts'
+import { EdgeError, toEdgeError } from '../../errors.ts'
 import type { ConsumerKind, CursorRow } from '../api.ts'
 import { OFFSETS_FILE } from '../catalog/layout.ts'
 import type { ReportFinding } from '../ports.ts'
@@ -189,15 +189,24 @@ export class Progress {
     this.#generation = storedGeneration ?? 0
     const { trail } = this.#options
     if (trail === null) return
-    const taken = takeTrail(this.#readTrail(trail), storedGeneration, (key, column) => this.#offsets.get(key, column))
+    const found = this.#readTrail(trail)
+    const taken = takeTrail(found, storedGeneration, (key, column) => this.#offsets.get(key, column))
     this.#generation = taken.generation
     for (const { partitionKey, column, offset } of taken.changes) {
       if (offset === undefined) this.#offsets.delete(partitionKey, column)
       else this.#offsets.set(partitionKey, column, offset)
     }
     // In the database first: an end in the middle leaves the trail as it was.
-    this.flush()
-    trail.begin(this.#generation)
+    try {
+      this.flush()
+      trail.begin(this.#generation)
+    } catch (error) {
+      // A full disk: what makes room on it is started later. Until then the trail has what the database has not.
+      if (toEdgeError(error).code !== 'EDGE_DISK_FULL') throw error
+      this.#reportOnce(error)
+      trail.goOn(this.#generation, found)
+      this.#wake(RETRY_INTERVAL_MS)
+    }
   }
 
   #readTrail(trail: OffsetTrail): FoundTrail {

@@ -21,9 +21,15 @@ export interface TrailRow {
   readonly offset: bigint | undefined
 }
 
+export interface FoundRow extends TrailRow {
+  readonly generation: number
+  /** Number of its place in the file. */
+  readonly place: number
+}
+
 /** A trail as it was found. */
 export interface FoundTrail {
-  readonly rows: readonly (TrailRow & { readonly generation: number })[]
+  readonly rows: readonly FoundRow[]
   /** Places whose bytes are no row: torn, overwritten, or cut off at the file's end. */
   readonly damagedCount: number
 }
@@ -40,7 +46,7 @@ export function encodeTrailRow(target: Buffer, { partitionKey, column, offset }:
 
 /** @param bytes the whole file. Rows of kinds that only a newer release knows are left out; they are no damage. */
 export function decodeTrail(bytes: Buffer): FoundTrail {
-  const rows: (TrailRow & { generation: number })[] = []
+  const rows: FoundRow[] = []
   let damagedCount = bytes.length % TRAIL_ROW_BYTES === 0 ? 0 : 1
   for (let at = 0; at + TRAIL_ROW_BYTES <= bytes.length; at += TRAIL_ROW_BYTES) {
     if (bytes.readUInt32LE(at) !== crc32(bytes, at + 4, at + TRAIL_ROW_BYTES, 0)) {
@@ -51,6 +57,7 @@ export function decodeTrail(bytes: Buffer): FoundTrail {
     if (!isKnownColumn(column)) continue
     const offset = bytes.readBigInt64LE(at + 24)
     rows.push({
+      place: at / TRAIL_ROW_BYTES,
       generation: bytes.readUInt32LE(at + 4),
       partitionKey: Number(bytes.readBigUInt64LE(at + 8)),
       column,

@@ -180,3 +180,15 @@ test('a topic that drops nothing loses nothing: its senders wait, and go on as s
     Array.from({ length: COUNT / 2 }, (_, at) => 2 * at),
   )
 })
+
+test('a start that must write gives up the reserve', async (context) => {
+  const { log, disk, path } = await start(context)
+  await eventually(() => fs.existsSync(join(path, 'reserve')), 'set up')
+  await log.close()
+  disk.freeBytes = 0
+  fs.rmSync(join(path, 'store.json'))
+  const again = await open(path, disk)
+  context.after(() => again.close())
+  assert.deepEqual(again.storeId, log.storeId)
+  assert.ok(!fs.existsSync(join(path, 'reserve')))
+})

@@ -14,8 +14,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, test } from 'node:test'
 import Database from 'better-sqlite3'
+import { EdgeError } from '../../../src/errors.ts'
 import { SQLITE_ENDINGS } from '../../../src/log/catalog/layout.ts'
-import { openMetadata, type SqliteMetadata } from '../../../src/log/metadata/metadata-store.ts'
+import { Connection } from '../../../src/log/metadata/connection.ts'
+import { openMetadata, SqliteMetadata } from '../../../src/log/metadata/metadata-store.ts'
+import { OffsetTrail } from '../../../src/log/metadata/offset-trail.ts'
 import { encodeTrailRow } from '../../../src/log/metadata/trail-rows.ts'
 import type { ReportFinding } from '../../../src/log/ports.ts'
 import type { Scheduler } from '../../../src/log/scheduler.ts'
@@ -212,4 +215,43 @@ test('a row that changes a thousand times has one place, and none once the datab
   assert.equal(statSync(join(folder, 'metadata.sqlite-offsets')).size, ROW_BYTES)
   write()
   assert.equal(statSync(join(folder, 'metadata.sqlite-offsets')).size, 0)
+})
+
+/** A database on a disk that is full when the test says so. */
+class TightConnection extends Connection {
+  isFull = false
+
+  override softly(work: () => void): void {
+    if (this.isFull) throw new EdgeError('EDGE_DISK_FULL', 'metadata.sqlite cannot grow: the disk is full')
+    super.softly(work)
+  }
+}
+
+function openTight(path: string): { store: SqliteMetadata; connection: TightConnection } {
+  const connection = new TightConnection(new Database(path))
+  connection.isFull = true
+  const report: ReportFinding = ({ event }) => void findings.push(event)
+  const store = new SqliteMetadata(connection, { scheduler, report }, OffsetTrail.open(`${path}-offsets`))
+  opened.push(store)
+  return { store, connection }
+}
+
+test('on a full disk a start goes on with the offsets of the last process, however often it is killed', () => {
+  const first = open()
+  first.setOffset(KEY, 'group', 1, 1n)
+  write()
+  for (let group = 1; group <= 3; group++) first.setOffset(KEY, 'group', group, 10n)
+  const secondPath = filesOfKilled()
+  const { store: second } = openTight(secondPath)
+  assert.deepEqual(findings, ['log.metadata.write_failed'])
+  second.setOffset(KEY, 'group', 3, 11n)
+  second.setOffset(KEY, 'group', 4, 12n)
+  const thirdPath = filesOfKilled(secondPath)
+  const { store: third, connection } = openTight(thirdPath)
+  const offsetsOf = (store: SqliteMetadata) => [1, 2, 3, 4].map((group) => store.offset(KEY, 'group', group))
+  assert.deepEqual(offsetsOf(third), [10n, 10n, 11n, 12n])
+  connection.isFull = false
+  write()
+  third.close()
+  assert.deepEqual(offsetsOf(open(thirdPath)), [10n, 10n, 11n, 12n])
 })
