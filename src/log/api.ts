@@ -146,6 +146,8 @@ export interface Partition {
   readonly visibleEnd: bigint
   /** End of what is on stable storage: as far as the forwarder may go. */
   readonly durableEnd: bigint
+  /** End of what was found when the log was opened, synced or not; 0 for a partition that was made since. */
+  readonly foundEnd: bigint
   /** Messages kept (holes not counted) and their stored bytes; bytes are an estimate while in the journal. */
   readonly messageCount: number
   readonly sizeBytes: number

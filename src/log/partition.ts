@@ -47,6 +47,7 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
   readonly index = new JournalIndex()
   readonly holesFound = new Holes()
   watermark: Watermark
+  foundEnd = 0n
   readonly #services: PartitionServices
   readonly #listeners = new Set<() => void>()
   /** Of batches that are not synced. */
@@ -248,6 +249,7 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
   /** What recovery found: everything below `end` is there, or a hole. */
   recovered(end: bigint): void {
     this.watermark = new Watermark(this.watermark.isBuffered, end)
+    this.foundEnd = end
     this.#lastEnd = end
   }
 

@@ -52,6 +52,7 @@ function sourcePartitionOf(partition: Partition): SourcePartition {
   return {
     key: partition.key,
     partitionId: partition.partitionId,
+    foundEnd: partition.foundEnd,
     get logStartOffset() {
       return partition.logStartOffset
     },

@@ -36,6 +36,8 @@ export interface SourcePartition {
   readonly logStartOffset: bigint
   /** End (exclusive) of what survives a power cut: nothing at or above it is ever sent upstream. */
   readonly durableEnd: bigint
+  /** End of what was there when the log was opened, synced or not: an earlier process may have sent all of it. */
+  readonly foundEnd: bigint
   /** Reads stored batches up to `durableEnd`; views are valid until the next call. */
   read(fromOffset: bigint, maxCount: number, maxBytes: number): SourceRead | Promise<SourceRead>
   onAppended(callback: () => void): () => void

@@ -16,6 +16,7 @@ const CALM: WorldOptions = {
   upstreamMaxCount: 1000,
   tellsBaseOffset: true,
   losesCursor: 0,
+  leavesUnproven: 0,
   hasRetention: false,
   upstreamExpires: 0,
 }
@@ -47,6 +48,10 @@ test('on a calm link every record arrives once, in few sends', () => {
 
 test('records arrive once and in order while replies are lost and both sides are killed', () => {
   forSeeds(HOSTILE, (world) => assertWhole(world))
+})
+
+test('records that were sent and are not proven any more after a kill are not sent again under new ids', () => {
+  forSeeds({ ...HOSTILE, killEdge: 0.03, leavesUnproven: 0.7 }, (world) => assertWhole(world))
 })
 
 test('an upstream that forgets what it acknowledged gets it again', () => {

@@ -132,6 +132,7 @@ export class MemoryPartition implements Partition {
   readonly idSeed: bigint
   readonly holes = []
   readonly options: () => TopicOptions
+  readonly foundEnd = 0n
   nextOffset = 0n
   logStartOffset = 0n
   visibleEnd = 0n

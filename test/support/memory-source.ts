@@ -8,6 +8,7 @@ export class MemoryPartition implements SourcePartition {
   readonly partitionId: number
   logStartOffset = 0n
   durableEnd = 0n
+  foundEnd = 0n
   readonly #batches: StoredBatch[] = []
   readonly #callbacks = new Set<() => void>()
 

@@ -32,6 +32,8 @@ export interface WorldOptions {
   readonly tellsBaseOffset: boolean
   /** A killed edge may come back without its cursor. */
   readonly losesCursor: number
+  /** A killed edge may come back without knowing that its last records are synced. */
+  readonly leavesUnproven: number
   /** Local retention follows the cursor. */
   readonly hasRetention: boolean
   /** The upstream drops old messages. */
@@ -57,10 +59,14 @@ export class SyncWorld {
   upstreamStart = 0
   nowUs = 0
   logStart = 0n
+  /** Of what is known to be synced. */
   durableEnd = 0n
   cursor: Cursor | undefined
   forwarder: Forwarder
   sentOnWire = 0
+  #appendedEnd = 0n
+  /** After a kill the last records wait to be written again. */
+  #isUnproven = false
   #savedCursor: Cursor | undefined
   #events: Event[] = []
   #order = 0
@@ -137,6 +143,7 @@ export class SyncWorld {
         cursor: this.cursor,
         logStart: this.logStart,
         durableEnd: this.durableEnd,
+        foundEnd: this.#appendedEnd,
         bounds: { maxCount: MAX_BATCH, maxBytes: 1e6 },
         retry: { minDelayUs: 10_000, maxDelayUs: 1_000_000 },
         blockedRetryUs: 2_000_000,
@@ -152,7 +159,8 @@ export class SyncWorld {
   }
 
   #append(): void {
-    this.durableEnd += 1n
+    this.#appendedEnd += 1n
+    if (!this.#isUnproven) this.durableEnd = this.#appendedEnd
     if (this.random.chance(0.2)) this.#savedCursor = this.cursor
     if (this.options.hasRetention && this.random.chance(0.05)) this.#retain()
     this.#feed({ type: 'appended', logStart: this.logStart, durableEnd: this.durableEnd })
@@ -169,7 +177,20 @@ export class SyncWorld {
     this.#edgeLife += 1
     this.cursor = this.random.chance(this.options.losesCursor) ? undefined : this.#savedCursor
     this.#savedCursor = this.cursor
+    if (this.random.chance(this.options.leavesUnproven)) this.#doubtLast()
     this.forwarder = this.#startForwarder()
+  }
+
+  /** Nothing proves that the last records are synced: the disk takes them again later. */
+  #doubtLast(): void {
+    this.#isUnproven = true
+    const end = this.durableEnd - BigInt(this.random.below(8))
+    this.durableEnd = end > this.logStart ? end : this.logStart
+    this.#at(this.random.below(3_000_000), () => {
+      this.#isUnproven = false
+      this.durableEnd = this.#appendedEnd
+      this.#feed({ type: 'appended', logStart: this.logStart, durableEnd: this.durableEnd })
+    })
   }
 
   #feed(input: Input): void {

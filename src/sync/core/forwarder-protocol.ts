@@ -73,8 +73,9 @@ export interface ForwarderOptions {
   readonly idPrefix: (incarnation: number) => bigint
   readonly cursor: Cursor | undefined
   readonly logStart: bigint
-  /** Durable end when the log was opened, before anything new came: what an earlier process can have sent at most. */
   readonly durableEnd: bigint
+  /** End of what the log had when it was opened, before anything new came: what an earlier process can have sent at most. */
+  readonly foundEnd: bigint
   readonly bounds: BatchBounds
   readonly retry: BackoffPolicy
   readonly blockedRetryUs: number

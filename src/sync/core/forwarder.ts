@@ -89,11 +89,12 @@ export class Forwarder {
     this.#incarnation = options.cursor?.incarnation ?? 0
     this.#logStart = options.logStart
     this.#durableEnd = options.durableEnd
-    this.#openedEnd = options.durableEnd
+    // After a kill not all of it is known to be synced any more; it was when it was sent.
+    this.#openedEnd = most(options.foundEnd, options.durableEnd)
     this.#nextOffset = options.cursor === undefined ? options.logStart : options.cursor.confirmedOffset + 1n
     // An earlier process may have sent what the cursor does not know of yet.
-    const mayBeInFlight = options.durableEnd > this.#nextOffset
-    this.#doubt = mayBeInFlight ? { sinceUs: nowUs, end: options.durableEnd } : null
+    const mayBeInFlight = this.#openedEnd > this.#nextOffset
+    this.#doubt = mayBeInFlight ? { sinceUs: nowUs, end: this.#openedEnd } : null
   }
 
   /** True while it holds, or waits for, one of the link's slots for a batch. */
@@ -223,7 +224,7 @@ export class Forwarder {
       cursor: this.#cursor,
       incarnation: this.#incarnation,
       logStart: this.#logStart,
-      sendableEnd: this.#hasReconciled ? this.#durableEnd : this.#openedEnd,
+      sendableEnd: this.#hasReconciled ? most(this.#durableEnd, this.#openedEnd) : this.#openedEnd,
       isGivenUp: (from, end) => this.#givenUp.covers(from, end),
     })
     const doubt = this.#doubt
@@ -462,3 +463,5 @@ export class Forwarder {
     this.#effects.push({ type: 'report', report })
   }
 }
+
+const most = (left: bigint, right: bigint): bigint => (left > right ? left : right)

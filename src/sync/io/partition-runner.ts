@@ -22,7 +22,7 @@ export interface RunnerOptions {
   readonly partition: SourcePartition
   /** Partitions of the local topic now: the upstream topic gets as many. */
   readonly partitionCount: () => number
-  readonly forwarder: Omit<ForwarderOptions, 'cursor' | 'logStart' | 'durableEnd'>
+  readonly forwarder: Omit<ForwarderOptions, 'cursor' | 'logStart' | 'durableEnd' | 'foundEnd'>
   readonly cursors: CursorStore
   readonly deadLetters: DeadLetterSink | undefined
   readonly slots: Slots
@@ -55,6 +55,7 @@ export class PartitionRunner {
         cursor: cursors.cursor(route.name, partition.key),
         logStart: partition.logStartOffset,
         durableEnd: partition.durableEnd,
+        foundEnd: partition.foundEnd,
       },
       clock.monotonicUs(),
     )
