@@ -158,16 +158,17 @@ class Grant implements DeviceGrant {
         `device ${deviceName}: its token allows no partition or key of its own choice`,
       )
     }
-    const partition = this.#partitionOf(topic, choice)
+    const { partitionId } = this.#partitionOf(topic, choice)
     const { broker } = this.#options
     const caller = this.#caller
-    const partitioning = { kind: 'partition', partitionId: partition.partitionId } as const
+    const partitioning = { kind: 'partition', partitionId } as const
     return {
-      partitionId: partition.partitionId,
+      partitionId,
       promise: topic.options.durability,
       maxPayloadBytes: MAX_PAYLOAD_BYTES,
       append: (batch, receipt, tag) => {
-        const { baseOffset, promise } = broker.send(caller, topic.streamId, topic.id, partitioning, batch, receipt, tag)
+        const { streamId, id } = this.#stillNamed(topicName, topic)
+        const { baseOffset, promise } = broker.send(caller, streamId, id, partitioning, batch, receipt, tag)
         return { baseOffset, promise, appendTimeUs: 0n }
       },
     }
@@ -191,6 +192,16 @@ class Grant implements DeviceGrant {
   #allow(what: string, topicName: string, patterns: readonly string[] | undefined): void {
     if (patterns === undefined || isTopicAllowed(patterns, this.#parts.deviceName, topicName)) return
     throw new EdgeError('EDGE_FORBIDDEN', `${what} ${topicName}`)
+  }
+
+  /**
+   * The topic that has the name now. Its numbers do not tell: those of a deleted topic are given to another one, which the
+   * token may not name.
+   */
+  #stillNamed(topicName: string, before: Topic): Topic {
+    const topic = this.#topicOf(topicName)
+    if (topic.options.durability === 'durable' || before.options.durability === 'buffered') return topic
+    throw new EdgeError('EDGE_TOPIC_NOT_FOUND', `topic ${topicName} was made anew and promises less: declare it again`)
   }
 
   #topicOf(topicName: string): Topic {

@@ -1,0 +1,76 @@
+/** Where a device's readings go when the topic of an alias is deleted, made anew or renamed meanwhile. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Client } from '../../../../src/sdk/index.ts'
+import type { Frame } from '../../../../src/sdk/wire/edge/index.ts'
+import { EdgeDevice } from '../../../support/edge-device.ts'
+import { type EdgeWorld, startEdgeWorld } from '../../../support/edge-world.ts'
+
+const TOPIC_NOT_FOUND = 7
+const bytesOf = (text: string) => new TextEncoder().encode(text)
+const publish = (sequence: number, text: string): Frame => ({
+  type: 'publish',
+  alias: 1,
+  sequence,
+  time: null,
+  value: bytesOf(text),
+})
+
+/** A device with a token for one topic, declared as alias 1. */
+async function connectDevice({ edge, call }: EdgeWorld): Promise<EdgeDevice> {
+  const body = { name: 'pumps', device: 'dev-1', publish: ['plant/pumps'], subscribe: [] }
+  const { token } = (await call('POST', '/edge/device-tokens', { body })).body as { token: string }
+  const port = Number(edge.addresses.webtransport.split(':').at(-1))
+  const device = await EdgeDevice.connect({ port, certificateSha256: edge.certificateSha256() ?? '' })
+  const auth = bytesOf(token)
+  device.send({ type: 'hello', minVersion: 1, maxVersion: 1, name: 'dev-1', auth, epoch: 7, lanes: [] })
+  device.send({ type: 'alias', alias: 1, topic: 'plant/pumps', kind: 0 })
+  await device.next('alias-ok')
+  return device
+}
+
+async function readAll(client: Client, topic: string): Promise<string[]> {
+  const strategy = { kind: 'first' } as const
+  const { messages } = await client.messages.poll('plant', topic, { partitionId: 0, strategy, count: 100 })
+  return messages.map(({ payload }) => new TextDecoder().decode(payload))
+}
+
+test('readings follow the name of their topic, never its number, and wait while nothing has the name', async () => {
+  await using world = await startEdgeWorld({ EDGE_WEBTRANSPORT__ENABLED: 'true' })
+  const client = await world.connect()
+  await client.streams.create('plant')
+  const { id } = await client.topics.create('plant', 'pumps')
+  const device = await connectDevice(world)
+  device.send(publish(1, 'first'))
+  await device.next('ack')
+
+  await client.topics.delete('plant', 'pumps')
+  assert.equal((await client.topics.create('plant', 'secret')).id, id, 'the number is given again')
+  device.send(publish(2, 'second'))
+  const { code, first, retryMs } = await device.next('nack')
+  assert.deepEqual([code, first], [TOPIC_NOT_FOUND, 2])
+  assert.ok(retryMs !== null, 'the device keeps the reading')
+
+  await client.topics.create('plant', 'pumps')
+  device.send(publish(2, 'second'))
+  assert.equal((await device.next('ack')).upTo, 2)
+  assert.deepEqual(await readAll(client, 'secret'), [])
+  assert.deepEqual(await readAll(client, 'pumps'), ['second'])
+  device.close()
+})
+
+test('readings that were promised to be durable are not put into a topic of that name that promises less', async () => {
+  await using world = await startEdgeWorld({ EDGE_WEBTRANSPORT__ENABLED: 'true' })
+  const client = await world.connect()
+  await client.streams.create('plant')
+  await client.topics.create('plant', 'pumps')
+  const device = await connectDevice(world)
+  await client.topics.delete('plant', 'pumps')
+  await client.topics.create('plant', 'pumps', { options: { durability: 'buffered' } })
+  device.send(publish(1, 'first'))
+  assert.equal((await device.next('nack')).code, TOPIC_NOT_FOUND)
+  device.send({ type: 'alias', alias: 1, topic: 'plant/pumps', kind: 0 }, publish(1, 'first'))
+  assert.equal((await device.next('ack')).promise, 1)
+  assert.deepEqual(await readAll(client, 'pumps'), ['first'])
+  device.close()
+})
