@@ -69,14 +69,22 @@ export class Quarantine {
       )
   }
 
-  /** Drops what is too old, and the oldest while there is too much. @returns what was dropped. */
+  /**
+   * Drops what is too old, and the oldest while there is too much. The newest stays even when it is too much by itself: a
+   * full segment is, and would be gone before anybody could look.
+   *
+   * @returns what was dropped.
+   */
   sweep(nowUs: bigint): readonly QuarantineEntry[] {
+    const { maxAgeUs, maxBytes } = this.#options
     const entries = this.list()
+    const newest = maxBytes > 0 ? entries.at(-1) : undefined
     let sizeBytes = entries.reduce((sum, entry) => sum + entry.sizeBytes, 0)
     let count = entries.length
     const dropped = entries.filter((entry) => {
-      const isOld = nowUs - entry.setAsideAtUs > this.#options.maxAgeUs
-      if (!isOld && sizeBytes <= this.#options.maxBytes && count <= MAX_ENTRIES) return false
+      const isOld = nowUs - entry.setAsideAtUs > maxAgeUs
+      const isMuch = (sizeBytes > maxBytes && entry !== newest) || count > MAX_ENTRIES
+      if (!isOld && !isMuch) return false
       sizeBytes -= entry.sizeBytes
       count--
       return true

@@ -70,7 +70,7 @@ export const LOG_SETTINGS = {
   ),
   quarantine_size: size(
     { default: 8 * MIB, min: 0, max: GIB },
-    'Damaged or unknown files are kept aside up to this size, oldest dropped first.',
+    'Damaged or unknown files are kept aside up to this size, oldest dropped first; the newest stays unless it is 0.',
   ),
   quarantine_max_age: duration(
     { default: 30 * DAY_MS, min: HOUR_MS, max: 3650 * DAY_MS },

@@ -57,6 +57,18 @@ test('the oldest are dropped while there is too much, and no more than that', ()
   assert.deepEqual(quarantine.sweep(NOW_US), [])
 })
 
+test('the newest stays though it is too much by itself, unless nothing is to be kept', () => {
+  put('a', 30, NOW_US)
+  put('b', 500, NOW_US + 1n)
+  assert.deepEqual(
+    quarantine.sweep(NOW_US).map(({ origin }) => origin),
+    ['a'],
+  )
+  assert.deepEqual(quarantine.sweep(NOW_US), [])
+  quarantine = new Quarantine({ fileSystem: createNodeFileSystem(folder), maxBytes: 0, maxAgeUs: 30n * DAY_US })
+  assert.equal(quarantine.sweep(NOW_US).length, 1)
+})
+
 test('what is too old is dropped, to the microsecond', () => {
   put('a', 1, NOW_US)
   assert.deepEqual(quarantine.sweep(NOW_US + 30n * DAY_US), [])
