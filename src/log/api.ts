@@ -338,7 +338,10 @@ export interface MetadataStore {
   /** Cursor of a sync route on a partition: last offset the upstream confirmed. */
   cursor(route: string, partitionKey: number): CursorRow | undefined
   setCursor(route: string, partitionKey: number, row: CursorRow): void
+  /** Cursors of the routes in use: retention and segment deletion look at the lowest. */
   cursorsOf(partitionKey: number): Iterable<{ route: string; row: CursorRow }>
+  /** Before it is called all routes count as in use. What others have stays, should they come back. */
+  useRoutes(routes: ReadonlySet<string>): void
   deleteCursors(route: string): void
 
   /** Small values that survive a restart: JWT secret, root password generated at first start, certificate dates. */

@@ -15,7 +15,7 @@ import { findConfigProblems } from './config-problems.ts'
 import { removeCurrentConfig, writeCurrentConfig } from './current-config.ts'
 import { createDeadLetters } from './dead-letters.ts'
 import { createEdgeDeviceBroker, startDeviceHub } from './device/index.ts'
-import { cursorStoreOf, logSourceOf, routeStatuses, syncLagsOf, syncOptionsOf } from './forwarding.ts'
+import { cursorStoreOf, logSourceOf, routeNamesOf, routeStatuses, syncLagsOf, syncOptionsOf } from './forwarding.ts'
 import { startHttp } from './http/index.ts'
 import { serveIggySessions } from './iggy-sessions.ts'
 import { Listeners, startTcp, startWebsocket, startWebTransport } from './listeners.ts'
@@ -123,6 +123,7 @@ async function compose({ config, clock, logger, root, onRootPassword }: EdgeOpti
   // Before anything can be appended: what the log holds now is what an earlier process may have sent.
   const sync = config['sync.upstreams'].length === 0 ? null : startForwarding({ config, log, broker, clock, logger })
   if (sync !== null) opened.use(sync)
+  log.metadata.useRoutes(routeNamesOf(config))
   const routes = () => routeStatuses(sync, config, clock)
   const server = createProtocolServer({ broker, log, clock, logger, settings: config.tcp, serverVersion: IGGY_VERSION })
   // Together: a listener is closed only when the connections it accepted are gone.

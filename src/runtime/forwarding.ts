@@ -33,6 +33,11 @@ export function findSyncProblems(config: Config): readonly string[] {
   }
 }
 
+/** Names of the routes: what the cursors of others wait for, nobody carries any more. */
+export function routeNamesOf(config: Config): ReadonlySet<string> {
+  return new Set(config['sync.routes'].map((route) => parseRoute(route).name))
+}
+
 export function logSourceOf(log: Log): LogSource {
   return {
     storeId: log.storeId,

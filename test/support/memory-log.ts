@@ -443,6 +443,8 @@ class MemoryMetadata implements MetadataStore {
     this.#cursors.set(`${route}/${partitionKey}`, { route, partitionKey, row })
   }
 
+  useRoutes(): void {}
+
   cursorsOf(partitionKey: number) {
     return [...this.#cursors.values()].filter((cursor) => cursor.partitionKey === partitionKey)
   }

@@ -78,6 +78,8 @@ export class SqliteMetadata implements MetadataStore {
   readonly #settings = new Map<string, string>()
   readonly #putSetting
   #topicKeys: TopicKeys = () => []
+  /** Null: not known yet. */
+  #routes: ReadonlySet<string> | null = null
 
   constructor(
     connection: Connection,
@@ -176,8 +178,13 @@ export class SqliteMetadata implements MetadataStore {
     this.#progress.setCursor(route, partitionKey, row)
   }
 
-  cursorsOf(partitionKey: number): Iterable<{ route: string; row: CursorRow }> {
-    return this.#progress.cursorsOf(partitionKey)
+  *cursorsOf(partitionKey: number): Iterable<{ route: string; row: CursorRow }> {
+    for (const cursor of this.#progress.cursorsOf(partitionKey))
+      if (this.#routes === null || this.#routes.has(cursor.route)) yield cursor
+  }
+
+  useRoutes(routes: ReadonlySet<string>): void {
+    this.#routes = routes
   }
 
   deleteCursors(route: string): void {

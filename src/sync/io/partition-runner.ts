@@ -9,11 +9,13 @@ import { Forwarder } from '../core/forwarder.ts'
 import type { Effect, ForwarderOptions, ForwarderView, Input } from '../core/forwarder-protocol.ts'
 import { joinBatches, type Outgoing } from '../core/outgoing.ts'
 import type { Route, TopicName } from '../core/route.ts'
-import type { CursorStore, DeadLetterSink, SourcePartition } from '../ports.ts'
+import type { Cursor, CursorStore, DeadLetterSink, SourcePartition } from '../ports.ts'
 import { reportEvent } from './report-event.ts'
 import type { Slots } from './slots.ts'
 import type { Upstream } from './upstream.ts'
 import { WakeTimer } from './wake-timer.ts'
+
+const NOTHING_CONFIRMED: Cursor = { confirmedOffset: -1n, upstreamOffset: null }
 
 export interface RunnerOptions {
   readonly route: Route
@@ -52,7 +54,7 @@ export class PartitionRunner {
     this.#forwarder = new Forwarder(
       {
         ...options.forwarder,
-        cursor: cursors.cursor(route.name, partition.key),
+        cursor: heldCursor(cursors, route.name, partition.key),
         logStart: partition.logStartOffset,
         durableEnd: partition.durableEnd,
         foundEnd: partition.foundEnd,
@@ -253,6 +255,14 @@ export class PartitionRunner {
     this.#budgetTimer.clear()
     if (wasHeld) this.options.slots.release()
   }
+}
+
+/** Retention waits for a route from its first moment on, not from the first answer of an upstream that may be days away. */
+function heldCursor(cursors: CursorStore, route: string, partitionKey: number): Cursor | undefined {
+  const cursor = cursors.cursor(route, partitionKey)
+  if (cursor === undefined) cursors.setCursor(route, partitionKey, NOTHING_CONFIRMED)
+  const isNothingKnown = cursor === undefined || (cursor.confirmedOffset < 0n && (cursor.incarnation ?? 0) === 0)
+  return isNothingKnown ? undefined : cursor
 }
 
 /** What was taken, or, when a hole ended the read before any record, where the log says to go on. */
