@@ -285,12 +285,21 @@ export class StoreCatalog implements Catalog, DescriptorStore {
   async #shrink(topic: TopicEntry, count: number): Promise<void> {
     const removed = topic.partitionDescriptors.slice(count)
     const partitions = topic.partitionDescriptors.slice(0, count)
-    await this.#writeTopic(topic, { ...topic.descriptor(), partitions })
+    const descriptor = { ...topic.descriptor(), partitions }
+    let failure: unknown
+    try {
+      await this.#writeTopic(topic, descriptor)
+    } catch (error) {
+      if (!this.#isWritten(topic, descriptor)) throw error
+      // In place but perhaps not for good: what the next start may drop must not take another message.
+      failure = error
+    }
     topic.partitionDescriptors = partitions
     topic.partitions = topic.partitions.slice(0, count)
     for (const { key } of removed) this.#steps.takeLater(partitionFolder(topic.streamId, topic.id, key))
     const keys = this.#removePartitions(removed)
     await this.#steps.settle(topicFolder(topic.streamId, topic.id), null, keys)
+    if (failure !== undefined) throw failure
   }
 
   async #newPartitions(count: number): Promise<readonly PartitionDescriptor[]> {
@@ -339,6 +348,11 @@ export class StoreCatalog implements Catalog, DescriptorStore {
   async #writeTopic(topic: TopicEntry, descriptor: TopicDescriptor): Promise<void> {
     const { streamId, id: topicId } = topic
     await this.#steps.rewrite(topicFile(streamId, topicId), { streamId, topicId }, formatTopic(descriptor))
+  }
+
+  #isWritten({ streamId, id }: TopicEntry, descriptor: TopicDescriptor): boolean {
+    const found = this.#parts.files.read(topicFile(streamId, id))
+    return found.kind === 'sound' && found.body === formatTopic(descriptor)
   }
 
   // ---- checks --------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, test } from 'node:test'
+import { EdgeError } from '../../../src/errors.ts'
 import { CatalogWorld, fillStore, isCode, OPTIONS, seen } from '../../support/catalog-world.ts'
 
 const world = new CatalogWorld()
@@ -186,5 +187,30 @@ test('changes asked for at the same time run one after the other', async () => {
   assert.deepEqual(
     results.map(({ status }) => status),
     ['fulfilled', 'rejected'],
+  )
+})
+
+test('a removal whose descriptor stands and cannot be synced leaves no partition that the next start would drop', async () => {
+  let isFailing = false
+  const inner = world.fileSystem()
+  const store = await world.open({
+    ...inner,
+    syncDirectory(path) {
+      if (!isFailing || path !== 'streams/0/topics/0') return inner.syncDirectory(path)
+      isFailing = false
+      return Promise.reject(new EdgeError('EDGE_IO', `EIO on ${path}`))
+    },
+  })
+  const { id } = await store.catalog.createStream('s')
+  const { partitions } = await store.catalog.createTopic(id, { name: 't', partitionCount: 2, options: OPTIONS })
+  const last = partitions[1]?.key
+  isFailing = true
+  await assert.rejects(store.catalog.removePartitions(id, 0, 1), isCode('EDGE_IO'))
+  assert.deepEqual(store.host.removed, [last])
+  const kept = store.catalog.topic(id, 0)?.partitions.map(({ key }) => key)
+  const again = await world.reopen(store)
+  assert.deepEqual(
+    again.catalog.topic(id, 0)?.partitions.map(({ key }) => key),
+    kept,
   )
 })
