@@ -230,17 +230,6 @@ test('closing writes pending offsets and cursors, and deleted ones do not come b
   )
 })
 
-test('cursors of routes that are not in use hold nothing back, and are there when the route comes back', () => {
-  const store = open()
-  store.setCursor('central', 1, { confirmedOffset: 9n, upstreamOffset: 90n })
-  store.setCursor('spare', 1, { confirmedOffset: 3n, upstreamOffset: null })
-  const inUse = () => [...store.cursorsOf(1)].map(({ route }) => route)
-  assert.deepEqual(inUse(), ['central', 'spare'], 'nobody has said which')
-  store.useRoutes(new Set(['central']))
-  assert.deepEqual(inUse(), ['central'])
-  assert.equal(store.cursor('spare', 1)?.confirmedOffset, 3n)
-})
-
 test('a partition keeps no more offsets than configured, and known consumers still move', () => {
   const store = open({ maxConsumerOffsets: 2 })
   store.setOffset(1, 'consumer', 1, 0n)
