@@ -26,6 +26,8 @@ export class MemoryDeviceBroker implements DeviceBroker {
   authenticationGate: Promise<void> = Promise.resolve()
   /** Thrown by the next append. */
   nextAppendError: EdgeError | undefined
+  /** Reads that wait, when there is a list for them. */
+  heldReads: (() => void)[] | undefined
   wallUs = 1_764_439_200_000_000n
   readonly #waiting: Receipt[] = []
   readonly #have = new Map<string, number>()
@@ -113,12 +115,15 @@ export class MemoryDeviceBroker implements DeviceBroker {
       },
       read: (fromOffset, maxCount) => {
         const found = messages.slice(Number(fromOffset), Number(fromOffset) + maxCount)
-        return { messages: found, nextOffset: fromOffset + BigInt(found.length) }
+        const read = { messages: found, nextOffset: fromOffset + BigInt(found.length) }
+        const held = this.heldReads
+        return held === undefined ? read : new Promise((resolve) => held.push(() => resolve(read)))
       },
       onAppended: (callback) => {
         this.#grown.push(callback)
         return () => this.#grown.splice(this.#grown.indexOf(callback), 1)
       },
+      onGone: () => () => {},
     }
   }
 }

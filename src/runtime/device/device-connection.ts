@@ -2,7 +2,7 @@
  * Binds one WebTransport session on `/edge` to the session core: reads frames, carries out what the core decides, asks the
  * broker. Decides nothing itself.
  */
-import { type EdgeError, toEdgeError } from '../../errors.ts'
+import { EdgeError, toEdgeError } from '../../errors.ts'
 import type { ProducerTag } from '../../log/api.ts'
 import type { QuicSession, QuicSessionEvents, QuicStream, QuicStreamEvents } from '../../quic-edge/index.ts'
 import { type Auth, EDGE_CODES, type EdgeLimits, type Frame } from '../../sdk/wire/edge/index.ts'
@@ -263,9 +263,17 @@ export class DeviceConnection implements QuicSessionEvents {
     try {
       const source = this.#grant?.readFrom(topic, partition)
       if (source === undefined) return undefined
-      const unsubscribe = source.onAppended(() => {
+      const stopGrowing = source.onAppended(() => {
         this.#run({ type: 'source-grew', subscription, endOffset: source.endOffset })
       })
+      const stopWaiting = source.onGone(() => {
+        const error = new EdgeError('EDGE_TOPIC_NOT_FOUND', `topic ${topic} is not what was subscribed to`)
+        this.#run({ type: 'read-failed', subscription, error })
+      })
+      const unsubscribe = () => {
+        stopGrowing()
+        stopWaiting()
+      }
       this.#sources.set(subscription, { source, unsubscribe })
       const { startOffset, endOffset } = source
       return {
@@ -285,9 +293,13 @@ export class DeviceConnection implements QuicSessionEvents {
     try {
       const read = source.read(effect.fromOffset, effect.maxCount, effect.maxBytes)
       if (!(read instanceof Promise)) return readDone(subscription, source, read)
+      // Its number may be another subscription's by then.
+      const answer = (input: Input) => {
+        if (this.#sources.get(subscription)?.source === source) this.#run(input)
+      }
       read.then(
-        (done) => this.#run(readDone(subscription, source, done)),
-        (error) => this.#run({ type: 'read-failed', subscription, error: toEdgeError(error) }),
+        (done) => answer(readDone(subscription, source, done)),
+        (error) => answer({ type: 'read-failed', subscription, error: toEdgeError(error) }),
       )
       return undefined
     } catch (error) {

@@ -186,7 +186,11 @@ class Grant implements DeviceGrant {
       topic.id,
       partition.partitionId,
     )
-    return sourceOf(this.#options.log, partition, this.device)
+    const isStillNamed = () => {
+      const named = this.#findTopic(topicName)?.partitions[partition.partitionId]
+      return named?.key === partition.key
+    }
+    return sourceOf(this.#options.log, partition, { device: this.device, isStillNamed })
   }
 
   #allow(what: string, topicName: string, patterns: readonly string[] | undefined): void {
@@ -204,11 +208,15 @@ class Grant implements DeviceGrant {
     throw new EdgeError('EDGE_TOPIC_NOT_FOUND', `topic ${topicName} was made anew and promises less: declare it again`)
   }
 
-  #topicOf(topicName: string): Topic {
+  #findTopic(topicName: string): Topic | undefined {
     const { catalog } = this.#options.log
     const slash = topicName.indexOf('/')
     const stream = slash < 0 ? undefined : catalog.stream(topicName.slice(0, slash))
-    const topic = stream && catalog.topic(stream.id, topicName.slice(slash + 1))
+    return stream && catalog.topic(stream.id, topicName.slice(slash + 1))
+  }
+
+  #topicOf(topicName: string): Topic {
+    const topic = this.#findTopic(topicName)
     if (topic === undefined) throw new EdgeError('EDGE_TOPIC_NOT_FOUND', `topic ${topicName} is not there`)
     return topic
   }
@@ -226,7 +234,12 @@ class Grant implements DeviceGrant {
   }
 }
 
-function sourceOf(log: Log, partition: Partition, device: number): DeviceSource {
+interface Reader {
+  readonly device: number
+  readonly isStillNamed: () => boolean
+}
+
+function sourceOf(log: Log, partition: Partition, { device, isStillNamed }: Reader): DeviceSource {
   return {
     get startOffset() {
       return partition.logStartOffset
@@ -241,6 +254,10 @@ function sourceOf(log: Log, partition: Partition, device: number): DeviceSource 
       return result instanceof Promise ? result.then(toDeviceRead) : toDeviceRead(result)
     },
     onAppended: (callback) => partition.onAppended(callback),
+    onGone: (callback) =>
+      log.catalog.onChanged(() => {
+        if (!isStillNamed()) callback()
+      }),
   }
 }
 

@@ -51,6 +51,8 @@ export interface DeviceSource {
   read(fromOffset: bigint, maxCount: number, maxBytes: number): DeviceRead | Promise<DeviceRead>
   /** @returns an unsubscribe function. */
   onAppended(callback: () => void): () => void
+  /** Calls back when nothing comes any more: the topic's name is no longer that partition's. @returns an unsubscribe function. */
+  onGone(callback: () => void): () => void
 }
 
 export interface DeviceRead {

@@ -1,4 +1,4 @@
-/** Where a device's readings go when the topic of an alias is deleted, made anew or renamed meanwhile. */
+/** Where a device's readings go, and what it reads, when the topic is deleted, made anew or renamed meanwhile. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Client } from '../../../../src/sdk/index.ts'
@@ -18,7 +18,7 @@ const publish = (sequence: number, text: string): Frame => ({
 
 /** A device with a token for one topic, declared as alias 1. */
 async function connectDevice({ edge, call }: EdgeWorld): Promise<EdgeDevice> {
-  const body = { name: 'pumps', device: 'dev-1', publish: ['plant/pumps'], subscribe: [] }
+  const body = { name: 'pumps', device: 'dev-1', publish: ['plant/pumps'], subscribe: ['plant/pumps'] }
   const { token } = (await call('POST', '/edge/device-tokens', { body })).body as { token: string }
   const port = Number(edge.addresses.webtransport.split(':').at(-1))
   const device = await EdgeDevice.connect({ port, certificateSha256: edge.certificateSha256() ?? '' })
@@ -72,5 +72,27 @@ test('readings that were promised to be durable are not put into a topic of that
   device.send({ type: 'alias', alias: 1, topic: 'plant/pumps', kind: 0 }, publish(1, 'first'))
   assert.equal((await device.next('ack')).promise, 1)
   assert.deepEqual(await readAll(client, 'pumps'), ['first'])
+  device.close()
+})
+
+test('a subscription ends when its topic is deleted or renamed, and not when others are', async () => {
+  await using world = await startEdgeWorld({ EDGE_WEBTRANSPORT__ENABLED: 'true' })
+  const client = await world.connect()
+  await client.streams.create('plant')
+  await client.topics.create('plant', 'pumps')
+  const device = await connectDevice(world)
+  const window = { bytes: 1000, messages: 10 }
+  for (const change of ['delete', 'rename'] as const) {
+    device.send({ type: 'subscribe', subscription: 3, topic: 'plant/pumps', from: 'new', window })
+    await device.next('subscribed')
+    await client.topics.create('plant', `other-${change}`)
+    device.send(publish(change === 'delete' ? 1 : 2, change))
+    assert.equal(new TextDecoder().decode((await device.next('message')).body), change)
+    if (change === 'delete') await client.topics.delete('plant', 'pumps')
+    else await client.topics.update('plant', 'pumps', 'renamed')
+    const { subscription, code } = await device.next('end')
+    assert.deepEqual([subscription, code], [3, TOPIC_NOT_FOUND])
+    await client.topics.create('plant', 'pumps')
+  }
   device.close()
 })

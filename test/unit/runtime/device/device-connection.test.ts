@@ -3,7 +3,14 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import type { QuicSession, QuicStream } from '../../../../src/quic-edge/index.ts'
 import { DeviceConnection } from '../../../../src/runtime/device/device-connection.ts'
-import { DEFAULT_LIMITS, encodeFrame, encodeHead, type Frame } from '../../../../src/sdk/wire/edge/index.ts'
+import {
+  DEFAULT_LIMITS,
+  decodeFrame,
+  EdgeFrameAssembler,
+  encodeFrame,
+  encodeHead,
+  type Frame,
+} from '../../../../src/sdk/wire/edge/index.ts'
 import { MemoryDeviceBroker } from '../../../support/memory-device-broker.ts'
 import { SeededRandom } from '../../../support/seeded-random.ts'
 
@@ -55,7 +62,28 @@ test('a device that does not read its answers is cut off', async () => {
   assert.equal(bench.closedWith, 11)
 })
 
+test('a read that ends late brings nothing to the subscription that has its number by then', async () => {
+  const bench = await openConnection()
+  const { broker } = bench
+  const window = { bytes: 1000, messages: 10 }
+  const subscribe = (from: 'oldest' | 'new'): Frame => {
+    return { type: 'subscribe', subscription: 3, topic: 'commands/all', from, window }
+  }
+  broker.command('old')
+  broker.heldReads = []
+  bench.receive(encodeFrame(subscribe('oldest')))
+  bench.receive(Buffer.concat([encodeFrame({ type: 'end', subscription: 3 }), encodeFrame(subscribe('new'))]))
+  for (const end of broker.heldReads) end()
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve()
+  assert.deepEqual(
+    bench.sent.map(({ type }) => type).filter((type) => type === 'subscribed' || type === 'message'),
+    ['subscribed', 'subscribed'],
+  )
+})
+
 interface Bench {
+  readonly broker: MemoryDeviceBroker
+  readonly sent: Frame[]
   readonly connection: DeviceConnection
   closedWith: number | undefined
   grantedBytes: number
@@ -77,9 +105,17 @@ async function openConnection(): Promise<Bench> {
       bench.closedWith = code
     },
   })
+  const assembler = new EdgeFrameAssembler(65_535)
   const stream: QuicStream = {
     id: 0,
-    write: () => !bench.isSlow,
+    write: (bytes) => {
+      assembler.push(bytes, (frameView) => {
+        const frame = decodeFrame(frameView)
+        if (frame.type !== 'ignorable') bench.sent.push(frame)
+        return true
+      })
+      return !bench.isSlow
+    },
     end() {},
     reset() {},
     grant(sizeBytes) {
@@ -88,6 +124,8 @@ async function openConnection(): Promise<Bench> {
   }
   const events = connection.streamOpened(stream)
   const bench: Bench = {
+    broker,
+    sent: [],
     connection,
     closedWith: undefined,
     grantedBytes: 0,
