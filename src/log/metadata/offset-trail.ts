@@ -15,6 +15,8 @@ import { decodeTrail, encodeTrailRow, type FoundTrail, NO_TRAIL, TRAIL_ROW_BYTES
 
 /** Rows beyond this wait for the database alone: 4 MiB of page cache. */
 const ROWS_MAX = 131_072
+/** Bytes that the file keeps: on a disk that is full by now, rows of that many consumers can still be noted. */
+export const TRAIL_KEPT_BYTES = 2048 * TRAIL_ROW_BYTES
 const FILE_MODE = 0o600
 
 export class OffsetTrail {
@@ -42,15 +44,24 @@ export class OffsetTrail {
     return decodeTrail(readWhole(this.#file))
   }
 
-  /** Forgets all rows: the database has them, with this generation. */
-  begin(generation: number): void {
+  /**
+   * Forgets all rows: the database has them, with this generation. Those that stay until others take their places are of an
+   * older one, and count for nothing.
+   *
+   * @param isEmptied nothing stays: what is no row would be told again.
+   */
+  begin(generation: number, isEmptied = false): void {
     this.#generation = generation >>> 0
     this.#places.clear()
     this.#rowCount = 0
     try {
-      ftruncateSync(this.#file, 0)
+      if (isEmptied) ftruncateSync(this.#file, 0)
+      const { size } = fstatSync(this.#file)
+      if (size > TRAIL_KEPT_BYTES) ftruncateSync(this.#file, TRAIL_KEPT_BYTES)
+      // A hole in the file would be no place on the disk.
+      else if (size < TRAIL_KEPT_BYTES) writeSync(this.#file, Buffer.alloc(TRAIL_KEPT_BYTES - size), 0, null, size)
     } catch {
-      // Rows of the generation before stay until others take their places, and count for nothing.
+      // A full disk, or a broken one: what is there is all there is.
     }
   }
 

@@ -199,7 +199,7 @@ export class Progress {
     // In the database first: an end in the middle leaves the trail as it was.
     try {
       this.flush()
-      trail.begin(this.#generation)
+      trail.begin(this.#generation, found.damagedCount > 0)
     } catch (error) {
       // A full disk: what makes room on it is started later. Until then the trail has what the database has not.
       if (toEdgeError(error).code !== 'EDGE_DISK_FULL') throw error

@@ -49,6 +49,7 @@ export function decodeTrail(bytes: Buffer): FoundTrail {
   const rows: FoundRow[] = []
   let damagedCount = bytes.length % TRAIL_ROW_BYTES === 0 ? 0 : 1
   for (let at = 0; at + TRAIL_ROW_BYTES <= bytes.length; at += TRAIL_ROW_BYTES) {
+    if (isUnused(bytes, at)) continue
     if (bytes.readUInt32LE(at) !== crc32(bytes, at + 4, at + TRAIL_ROW_BYTES, 0)) {
       damagedCount++
       continue
@@ -65,6 +66,12 @@ export function decodeTrail(bytes: Buffer): FoundTrail {
     })
   }
   return { rows, damagedCount }
+}
+
+/** Zeros, which are no row: not even their sum would fit. */
+function isUnused(bytes: Buffer, at: number): boolean {
+  for (let word = 0; word < TRAIL_ROW_BYTES; word += 4) if (bytes.readUInt32LE(at + word) !== 0) return false
+  return true
 }
 
 export interface TakenTrail {

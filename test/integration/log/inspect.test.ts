@@ -175,7 +175,7 @@ function offsetsOf(inspection: StoreInspection): unknown[] {
 test('consumer offsets are those of the database and of the trail beside it', async (context) => {
   const path = await killedStore(context)
   const trailSize = fs.statSync(join(path, 'metadata.sqlite-offsets')).size
-  assert.ok(trailSize > 0, 'the last offset is in the trail')
+  assert.ok(trailSize > 0, 'there is a trail')
   using inspection = openInspection({ path })
   assert.deepEqual(offsetsOf(inspection), [{ kind: 'consumer', consumerId: 9, offset: 2n }])
   assert.deepEqual(inspection.findings, [])
@@ -194,7 +194,7 @@ test('a damaged trail is a warning, and the offsets of the database are shown', 
     assert.deepEqual(offsetsOf(inspection), [{ kind: 'consumer', consumerId: 9, offset: 0n }])
     return inspection.findings.map(({ level, path: at, text }) => `${level} ${at} ${text.slice(0, 18)}`)
   }
-  fs.writeFileSync(trail, sound.subarray(0, sound.length - 1))
+  fs.writeFileSync(trail, sound.subarray(0, 31))
   assert.deepEqual(found(), ['warn metadata.sqlite-offsets 1 rows are torn or'])
   fs.writeFileSync(trail, Buffer.alloc(64 * 32 + 7, 0xa5))
   assert.deepEqual(found(), ['warn metadata.sqlite-offsets 65 rows are torn o'])

@@ -7,6 +7,7 @@ import {
   mkdtempSync,
   readFileSync,
   rmSync,
+  type Stats,
   statSync,
   writeFileSync,
 } from 'node:fs'
@@ -18,8 +19,8 @@ import { EdgeError } from '../../../src/errors.ts'
 import { SQLITE_ENDINGS } from '../../../src/log/catalog/layout.ts'
 import { Connection } from '../../../src/log/metadata/connection.ts'
 import { openMetadata, SqliteMetadata } from '../../../src/log/metadata/metadata-store.ts'
-import { OffsetTrail } from '../../../src/log/metadata/offset-trail.ts'
-import { encodeTrailRow } from '../../../src/log/metadata/trail-rows.ts'
+import { OffsetTrail, TRAIL_KEPT_BYTES } from '../../../src/log/metadata/offset-trail.ts'
+import { decodeTrail, encodeTrailRow } from '../../../src/log/metadata/trail-rows.ts'
 import type { ReportFinding } from '../../../src/log/ports.ts'
 import type { Scheduler } from '../../../src/log/scheduler.ts'
 
@@ -69,6 +70,9 @@ function open(path = join(folder, 'metadata.sqlite')): SqliteMetadata {
 function write(): void {
   for (const task of timers.splice(0)) task()
 }
+
+/** Where rows lie. */
+const placesOf = (trail: string): number[] => decodeTrail(readFileSync(trail)).rows.map(({ place }) => place)
 
 /** The files as a killed process leaves them: everything it wrote, nothing it still meant to. */
 function filesOfKilled(from = join(folder, 'metadata.sqlite')): string {
@@ -131,7 +135,7 @@ test('a torn or damaged row is left out, and the others count', () => {
   const path = filesOfKilled()
   const bytes = readFileSync(`${path}-offsets`)
   bytes[ROW_BYTES + 25] = 0xff
-  writeFileSync(`${path}-offsets`, bytes.subarray(0, bytes.length - 1))
+  writeFileSync(`${path}-offsets`, bytes.subarray(0, 3 * ROW_BYTES - 1))
   const next = open(path)
   assert.deepEqual(
     [0, 1, 2].map((consumer) => next.offset(KEY, 'consumer', consumer)),
@@ -149,7 +153,7 @@ test('a trail of garbage is told and costs nothing else, and offsets are kept fr
   assert.deepEqual(findings, ['log.offsets.trail_damaged warn'])
   assert.equal(next.offset(KEY, 'group', 1), 10n)
   next.setOffset(KEY, 'group', 1, 11n)
-  assert.equal(statSync(`${path}-offsets`).size, ROW_BYTES)
+  assert.deepEqual(placesOf(`${path}-offsets`), [0])
 })
 
 test('a trail that cannot be opened is told, and the start goes on without it', () => {
@@ -212,9 +216,21 @@ test('a row of a kind that only a newer release knows is left out and is no dama
 test('a row that changes a thousand times has one place, and none once the database has it', () => {
   const store = open()
   for (let offset = 0n; offset < 1000n; offset++) store.setOffset(KEY, 'group', 1, offset)
-  assert.equal(statSync(join(folder, 'metadata.sqlite-offsets')).size, ROW_BYTES)
+  assert.deepEqual(placesOf(join(folder, 'metadata.sqlite-offsets')), [0])
   write()
-  assert.equal(statSync(join(folder, 'metadata.sqlite-offsets')).size, 0)
+  store.setOffset(KEY, 'group', 2, 5n)
+  assert.deepEqual(placesOf(join(folder, 'metadata.sqlite-offsets')), [0])
+})
+
+test('the trail keeps its place on the disk, and no more than that', () => {
+  const store = open()
+  const trail = join(folder, 'metadata.sqlite-offsets')
+  const isAllOnDisk = ({ size, blocks }: Stats): boolean => size === TRAIL_KEPT_BYTES && blocks * 512 >= size
+  assert.ok(isAllOnDisk(statSync(trail)))
+  for (let at = 0; at < 3000; at++) store.setOffset(KEY + (at % 3), 'consumer', at, 1n)
+  assert.equal(placesOf(trail).length, 3000)
+  write()
+  assert.ok(isAllOnDisk(statSync(trail)))
 })
 
 /** A database on a disk that is full when the test says so. */
