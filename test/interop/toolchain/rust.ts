@@ -10,6 +10,9 @@ import { preparationDeadlineMs, runTool } from './run-tool.ts'
 
 const FOLDER = join(CLIENTS_FOLDER, 'rust')
 
+/** Without optimisation the futures of a reconnection over WebSocket do not always fit the 2 MiB that threads have. */
+const STACK_BYTES = 16 * 1024 * 1024
+
 function environment(): Record<string, string> {
   return { CARGO_TARGET_DIR: join(cacheFolder(), 'rust-target'), CARGO_TERM_COLOR: 'never' }
 }
@@ -42,7 +45,7 @@ export async function prepareRustClient(version: string): Promise<Program> {
       environment: environment(),
     }),
   )
-  return { command: program, arguments: [] }
+  return { command: program, arguments: [], environment: { RUST_MIN_STACK: String(STACK_BYTES) } }
 }
 
 export async function prepareIggyCli(version: string): Promise<Program> {
