@@ -73,6 +73,10 @@ export function toStoreError(error: unknown): EdgeError {
   if (error.code === 'SQLITE_FULL') {
     return new EdgeError('EDGE_DISK_FULL', 'metadata.sqlite cannot grow: the disk is full', { cause: error })
   }
+  if (error.code.startsWith('SQLITE_CANTOPEN')) {
+    const text = `metadata.sqlite cannot be opened: expected a file that this user may read and write (${error.code})`
+    return new EdgeError('EDGE_IO', text, { cause: error })
+  }
   return new EdgeError('EDGE_IO', `metadata.sqlite: ${error.message} (${error.code})`, { cause: error })
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, test } from 'node:test'
@@ -467,6 +467,14 @@ test('a file of a newer release is refused and left as it is', () => {
   assert.throws(() => open(), isCode('EDGE_STORE_NEWER'))
   assert.deepEqual(readFileSync(path), before)
   assert.deepEqual(findings, [])
+})
+
+test('what cannot be opened as a file is named with what was expected, and is left as it is', () => {
+  mkdirSync(path)
+  assert.throws(() => open(), /metadata\.sqlite cannot be opened: expected a file that this user may read and write/)
+  assert.deepEqual(readdirSync(path), [])
+  assert.deepEqual(findings, [])
+  rmSync(path, { recursive: true })
 })
 
 test('a file held by another connection is refused, and nothing is set aside', () => {
