@@ -158,3 +158,10 @@ export function toEdgeError(error: unknown): EdgeError {
   if (error instanceof EdgeError) return error
   return new EdgeError('EDGE_INTERNAL', error instanceof Error ? error.message : String(error), { cause: error })
 }
+
+/** @returns the system's code (`ENOENT`) that an error of Node's has, or one of ours that was made of it; empty without one. */
+export function systemCodeOf(error: unknown): string {
+  if (!(error instanceof Error)) return ''
+  const code = error instanceof EdgeError ? error.details.code : 'code' in error ? error.code : ''
+  return typeof code === 'string' ? code : ''
+}

@@ -1,10 +1,10 @@
 /** The steps that changes of the catalog are made of: each leaves the data folder in a state that the next open takes. */
-import { EdgeError } from '../../errors.ts'
+import { EdgeError, systemCodeOf } from '../../errors.ts'
 import type { FileSystem } from '../io/file-system.ts'
 import type { DescriptorPlace } from '../metadata/log-tables.ts'
 import type { SqliteMetadata } from '../metadata/metadata-store.ts'
 import type { ReportFinding } from '../ports.ts'
-import { type DescriptorFiles, systemCodeOf } from './descriptor-files.ts'
+import type { DescriptorFiles } from './descriptor-files.ts'
 import { STAGING } from './layout.ts'
 import type { Trash } from './trash.ts'
 

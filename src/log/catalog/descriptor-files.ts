@@ -1,4 +1,4 @@
-import { EdgeError } from '../../errors.ts'
+import { EdgeError, systemCodeOf } from '../../errors.ts'
 import type { FileSystem, LogFile } from '../io/file-system.ts'
 import { DESCRIPTOR_MAX_BYTES, decodeDescriptor, encodeDescriptor } from './descriptor-codec.ts'
 
@@ -75,11 +75,6 @@ export class DescriptorFiles {
 
 export function isTemporary(name: string): boolean {
   return name.endsWith(TEMPORARY)
-}
-
-/** @returns the system's code (`ENOENT`) of an error of the file system port. */
-export function systemCodeOf(error: unknown): unknown {
-  return error instanceof EdgeError ? error.details.code : undefined
 }
 
 function folderOf(path: string): string {

@@ -1,7 +1,7 @@
 /** The log's file system for looking only: nothing can be changed through it, and a disk mounted read-only will do. */
 import * as fs from 'node:fs'
 import { join } from 'node:path'
-import { EdgeError } from '../../errors.ts'
+import { EdgeError, systemCodeOf } from '../../errors.ts'
 import type { DirectoryEntry, FileSystem, LogFile } from '../io/file-system.ts'
 
 export function createReadOnlyFileSystem(root: string): FileSystem {
@@ -28,7 +28,7 @@ function list(path: string): readonly DirectoryEntry[] {
     const entries = fs.readdirSync(path, { withFileTypes: true })
     return entries.map((entry) => ({ name: entry.name, isDirectory: entry.isDirectory() }))
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return []
+    if (systemCodeOf(error) === 'ENOENT') return []
     throw translated(path, error)
   }
 }
@@ -94,9 +94,6 @@ class ReadOnlyFile implements LogFile {
 }
 
 function translated(path: string, error: unknown): EdgeError {
-  const code = codeOf(error)
+  const code = systemCodeOf(error)
   return new EdgeError('EDGE_IO', `${code || 'I/O error'} on ${path}`, { details: { code, path }, cause: error })
 }
-
-const codeOf = (error: unknown): string =>
-  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''

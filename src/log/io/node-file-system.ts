@@ -1,7 +1,7 @@
 /** The machine's file system behind the log's port: plain calls of `node:fs`, errors translated where they enter. */
 import * as fs from 'node:fs'
 import { join } from 'node:path'
-import { EdgeError } from '../../errors.ts'
+import { EdgeError, systemCodeOf } from '../../errors.ts'
 import type { DirectoryEntry, DiskSpace, FileLock, FileSystem, LogFile } from './file-system.ts'
 
 const FULL_CODES = new Set(['ENOSPC', 'EDQUOT'])
@@ -37,7 +37,7 @@ function list(path: string): readonly DirectoryEntry[] {
     const entries = fs.readdirSync(path, { withFileTypes: true })
     return entries.map((entry) => ({ name: entry.name, isDirectory: entry.isDirectory() }))
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return []
+    if (systemCodeOf(error) === 'ENOENT') return []
     throw translated(path, error)
   }
 }
@@ -53,7 +53,7 @@ function removeDirectory(path: string): void {
   try {
     fs.rmdirSync(path)
   } catch (error) {
-    if (codeOf(error) !== 'ENOENT') throw translated(path, error)
+    if (systemCodeOf(error) !== 'ENOENT') throw translated(path, error)
   }
 }
 
@@ -99,7 +99,7 @@ function takeLock(path: string): FileLock {
         remove: () => quietly(() => fs.rmSync(path, { force: true })),
       }
     } catch (error) {
-      if (codeOf(error) !== 'EEXIST') throw translated(path, error)
+      if (systemCodeOf(error) !== 'EEXIST') throw translated(path, error)
       const pid = lockHolder(path)
       if (pid !== null) {
         throw new EdgeError('EDGE_STORE_IN_USE', `data folder is in use by process ${pid} (${path})`, {
@@ -223,11 +223,8 @@ function checked<T>(path: string, call: () => T): T {
 }
 
 function translated(path: string, error: unknown): EdgeError {
-  const code = codeOf(error)
+  const code = systemCodeOf(error)
   const kind = FULL_CODES.has(code) ? 'EDGE_DISK_FULL' : 'EDGE_IO'
   const words = code === 'EROFS' ? 'EROFS (the file system is read-only)' : code || 'I/O error'
   return new EdgeError(kind, `${words} on ${path}`, { details: { code, path }, cause: error })
 }
-
-const codeOf = (error: unknown): string =>
-  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''

@@ -15,11 +15,11 @@ import {
   sign,
   X509Certificate,
 } from 'node:crypto'
-import { mkdir, open, readFile, rename } from 'node:fs/promises'
+import { mkdir, open, readFile, rename, writeFile } from 'node:fs/promises'
 import { hostname, networkInterfaces } from 'node:os'
 import path from 'node:path'
 import type { Clock } from '../../clock.ts'
-import { EdgeError, toEdgeError } from '../../errors.ts'
+import { EdgeError, systemCodeOf, toEdgeError } from '../../errors.ts'
 import { type Logger, silentLogger } from '../../logger.ts'
 import { encodeSelfSigned } from '../core/self-signed.ts'
 import { QUIC_EDGE_DEFAULTS } from '../defaults.ts'
@@ -148,9 +148,9 @@ async function keptCertificate(file: string, logger: Logger): Promise<Certificat
     // Without the key beside it: the same text as when it was made.
     return describe(new X509Certificate(pem).toString(), pem, true)
   } catch (error) {
-    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
     // With the key whoever pins it is shut out: an operator must know.
-    if (!isMissing) logger.error('quic.certificate.lost', { path: file, reason: toEdgeError(error).message })
+    if (systemCodeOf(error) !== 'ENOENT')
+      logger.error('quic.certificate.lost', { path: file, reason: toEdgeError(error).message })
     return undefined
   }
 }
@@ -159,13 +159,7 @@ async function keep(file: string, certificate: Certificate): Promise<void> {
   const partial = `${file}.partial`
   try {
     await mkdir(path.dirname(file), { recursive: true, mode: 0o700 })
-    const handle = await open(partial, 'w', 0o600)
-    try {
-      await handle.writeFile(certificate.privateKeyPem + certificate.certificatePem)
-      await handle.sync()
-    } finally {
-      await handle.close()
-    }
+    await writeFile(partial, certificate.privateKeyPem + certificate.certificatePem, { mode: 0o600, flush: true })
     await rename(partial, file)
     // Whoever is told the hash may pin it: it must be the same after a power cut.
     const folder = await open(path.dirname(file), 'r')
@@ -176,8 +170,8 @@ async function keep(file: string, certificate: Certificate): Promise<void> {
     }
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error)
-    const code = error instanceof Error && 'code' in error ? error.code : undefined
-    throw new EdgeError('EDGE_IO', `the certificate cannot be kept: ${text}`, { cause: error, details: { code } })
+    const details = { code: systemCodeOf(error) }
+    throw new EdgeError('EDGE_IO', `the certificate cannot be kept: ${text}`, { cause: error, details })
   }
 }
 

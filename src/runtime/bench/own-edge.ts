@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, mkdtempSync, realpathSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { systemClock } from '../../clock.ts'
-import { EdgeError } from '../../errors.ts'
+import { EdgeError, systemCodeOf } from '../../errors.ts'
 import { planDiskBudget } from '../../log/index.ts'
 import { createLogger } from '../../logger.ts'
 import type { Config } from '../config/schema.ts'
@@ -84,7 +84,7 @@ function makeFolder(places: readonly string[]): string {
       failure = error
     }
   }
-  const code = failure instanceof Error && 'code' in failure ? String(failure.code) : ''
+  const code = systemCodeOf(failure)
   const text = `bench: no folder can be made in ${places.join(' or ')}: ${code}`
   throw new EdgeError('EDGE_IO', text, { cause: failure, details: { code } })
 }

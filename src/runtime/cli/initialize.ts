@@ -1,7 +1,7 @@
 /** Writes what `init` promises. */
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { EdgeError } from '../../errors.ts'
+import { EdgeError, systemCodeOf } from '../../errors.ts'
 import { formatCommentedConfig } from '../config/document.ts'
 import { LISTS, SECTIONS } from '../config/schema.ts'
 import type { CommandContext } from './command.ts'
@@ -44,7 +44,7 @@ function attempt(failure: string, step: () => void): void {
   try {
     step()
   } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause)
+    const code = systemCodeOf(cause) || String(cause)
     throw new EdgeError('EDGE_IO', `${failure}: ${code}`, { cause, details: { code } })
   }
 }
