@@ -8,7 +8,7 @@
  * A logout revokes its token, over restarts (as Iggy 0.8 does); a refresh leaves the old token valid until it ends (as
  * the newest server does), so that a client that lost the answer can ask again.
  */
-import { createHmac, randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
 import { EdgeError } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
@@ -34,9 +34,6 @@ export interface AccessToken {
 const SECRET_NAME = 'http.jwt_secret'
 const REVOKED_NAME = 'http.revoked_tokens'
 const SECRET_BYTES = 48
-/** Argon2 costs tens of milliseconds and megabytes: a password that was right is believed for a while. */
-const BASIC_MEMORY_US = 30_000_000
-const MAX_REMEMBERED_LOGINS = 64
 
 type Checks = Pick<Broker, 'authenticate' | 'authenticateToken'>
 
@@ -57,8 +54,6 @@ export class Authentication {
   private readonly rules: TokenRules
   private readonly revocations: Revocations
   private readonly issuers: TrustedIssuers
-  /** Keyed digest of the header -> user id and when it was checked. */
-  private readonly rememberedLogins = new Map<string, { readonly userId: number; readonly untilUs: number }>()
 
   private constructor(parts: AuthenticationParts, secret: string) {
     const { broker, store, clock, settings, logger } = parts
@@ -123,11 +118,6 @@ export class Authentication {
     await this.store.setSetting(REVOKED_NAME, this.revocations.serialize())
   }
 
-  /** A password or a user has changed: whoever sends a password is checked again. */
-  forgetLogins(): void {
-    this.rememberedLogins.clear()
-  }
-
   private async userOfToken(token: string): Promise<number> {
     const claims = this.claimsOf(token)
     if (claims !== undefined) return claims.userId
@@ -150,21 +140,12 @@ export class Authentication {
   }
 
   private async userOfBasic(header: string): Promise<number> {
-    const digest = createHmac('sha256', this.secret).update(header).digest('base64')
-    const known = this.rememberedLogins.get(digest)
-    if (known !== undefined && known.untilUs > this.clock.monotonicUs()) return known.userId
     const [username, password] = splitCredentials(header.slice('Basic '.length))
-    let userId: number
     try {
-      userId = await this.broker.authenticate(username, password)
+      return await this.broker.authenticate(username, password)
     } catch (cause) {
       throw unauthenticated(cause)
     }
-    this.rememberedLogins.delete(digest)
-    this.rememberedLogins.set(digest, { userId, untilUs: this.clock.monotonicUs() + BASIC_MEMORY_US })
-    const [oldest] = this.rememberedLogins.keys()
-    if (this.rememberedLogins.size > MAX_REMEMBERED_LOGINS && oldest !== undefined) this.rememberedLogins.delete(oldest)
-    return userId
   }
 
   private nowSeconds(): number {

@@ -31,14 +31,12 @@ export function viewAccessToken({ userId, token, expiresAt }: AccessToken): Json
 export function userRoutes({ broker, authentication }: RouteContext): readonly Route[] {
   const userOf = (request: HttpRequest) => pathIdentifier(request, 'user_id')
 
-  /** Whatever changes a user also ends what is remembered of passwords. */
   const change = (method: 'PUT' | 'DELETE', path: string, act: (request: HttpRequest) => Promise<void>): Route => ({
     method,
     path,
     access: 'token',
     async handle(request) {
       await act(request)
-      authentication.forgetLogins()
       return NO_CONTENT
     },
   })

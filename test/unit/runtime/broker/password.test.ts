@@ -21,6 +21,23 @@ test('an unknown user and a hash that is none are refused like a wrong password'
   assert.equal(await hasher.verify('iggy', 'plain text'), false)
 })
 
+test('a password that was right is known again without a hash', async () => {
+  const hasher = new PasswordHasher()
+  const phc = await hasher.hash('correct horse')
+  assert.equal(await hasher.verify('correct horse', phc), true)
+  // More than may wait for a hash.
+  const known = Array.from({ length: 1000 }, () => hasher.verify('correct horse', phc))
+  assert.ok((await Promise.all(known)).every((isRight) => isRight))
+  assert.equal(await hasher.verify('battery staple', phc), false)
+})
+
+test('a password that was right for one hash is not for another', async () => {
+  const hasher = new PasswordHasher()
+  const [old, changed] = [await hasher.hash('correct horse'), await hasher.hash('battery staple')]
+  assert.equal(await hasher.verify('correct horse', old), true)
+  assert.equal(await hasher.verify('correct horse', changed), false)
+})
+
 test('a stored hash cannot ask for more memory or time than a gateway should give', () => {
   const salt = 'c2FsdHNhbHRzYWx0c2FsdA'
   const hash = 'aGFzaGhhc2hoYXNoaGFzaGhhc2hoYXNo'
