@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type EdgeProcess, startEdgeProcess } from '../../support/edge-process.ts'
+import { freePort } from '../../support/free-port.ts'
 
 /** An edge that can be killed and started again at the same addresses, on the same data. */
 export class RestartableEdge implements AsyncDisposable {
@@ -18,7 +19,11 @@ export class RestartableEdge implements AsyncDisposable {
 
   static async start(environment: Readonly<Record<string, string>> = {}): Promise<RestartableEdge> {
     const dataPath = await mkdtemp(join(tmpdir(), 'edge-interop-'))
-    return new RestartableEdge(dataPath, environment, await startEdgeProcess({ dataPath, environment }))
+    const fixed = { ...environment }
+    // Ports that nobody is given while the edge is away.
+    for (const listener of ['TCP', 'WEBSOCKET', 'HTTP'])
+      fixed[`EDGE_${listener}__ADDRESS`] = `127.0.0.1:${await freePort()}`
+    return new RestartableEdge(dataPath, fixed, await startEdgeProcess({ dataPath, environment: fixed }))
   }
 
   get addresses(): Readonly<Record<'tcp' | 'websocket' | 'http', string>> {
@@ -28,17 +33,8 @@ export class RestartableEdge implements AsyncDisposable {
 
   /** SIGKILL, and the same edge again. */
   async restart(): Promise<void> {
-    const { tcp, websocket, http } = this.#edge
     await this.#edge.kill()
-    this.#edge = await startEdgeProcess({
-      dataPath: this.#dataPath,
-      environment: {
-        ...this.#environment,
-        EDGE_TCP__ADDRESS: tcp,
-        EDGE_WEBSOCKET__ADDRESS: websocket,
-        EDGE_HTTP__ADDRESS: http,
-      },
-    })
+    this.#edge = await startEdgeProcess({ dataPath: this.#dataPath, environment: this.#environment })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
