@@ -7,6 +7,7 @@
  */
 import type { Setting, SettingsTable } from '../../setting.ts'
 import { parseByteText, parseDurationText } from '../broker/amount-text.ts'
+import { cronEvery } from './cron-text.ts'
 import { ENVIRONMENT_PREFIX } from './load.ts'
 import { LISTS, SECTIONS } from './schema.ts'
 import { parseSetting } from './value.ts'
@@ -38,12 +39,22 @@ const RENAMED: Readonly<Record<string, string>> = {
   IGGY_TCP_TLS_CERT_FILE: 'tcp.tls_cert_file',
   IGGY_TCP_TLS_KEY_FILE: 'tcp.tls_key_file',
   IGGY_HTTP_JWT_ENCODING_SECRET: 'http.jwt.secret',
+  IGGY_SYSTEM_PARTITION_ENFORCE_FSYNC: 'log.default_durability',
+  IGGY_DATA_MAINTENANCE_MESSAGES_INTERVAL: 'retention.schedule',
 }
 
 /** Their words for a value that are not ours. */
 const RENAMED_VALUES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'logging.level': { trace: 'debug', off: 'error' },
+  // Not `false: 'buffered'`: it stands in the file that Apache's server comes with, and asks for nothing.
+  'log.default_durability': { true: 'durable' },
 }
+
+/** Here a cron expression. */
+const INTERVALS: ReadonlySet<string> = new Set(['IGGY_DATA_MAINTENANCE_MESSAGES_INTERVAL'])
+
+/** What is so here anyway. */
+const AS_IT_IS: Readonly<Record<string, string>> = { IGGY_DATA_MAINTENANCE_MESSAGES_CLEANER_ENABLED: 'true' }
 
 const ADDRESS_VARIABLES = [
   'IGGY_TCP_ADDRESS',
@@ -73,9 +84,13 @@ export function readIggyEnvironment(environment: Readonly<Record<string, string 
   const ignored: string[] = []
   for (const [variable, text] of Object.entries(environment)) {
     if (text === undefined || !variable.startsWith('IGGY_') || OTHER_VARIABLES.has(variable)) continue
+    if (AS_IT_IS[variable] === text.trim()) continue
     const path = RENAMED[variable] ?? paths.get(variable) ?? pathInList(variable)
     // Plain QUIC stays off whatever a script for Apache's server says: this build has no engine for it.
-    const value = path === undefined || path === 'quic.enabled' ? undefined : ourValue(path, text)
+    const value =
+      path === undefined || path === 'quic.enabled'
+        ? undefined
+        : ourValue(path, INTERVALS.has(variable) ? cronOf(text) : text)
     if (path !== undefined && value !== undefined) variables[ourVariable(path)] = value
     // The address is kept for whoever reads it back, but nothing listens there.
     if (path === undefined || value === undefined || path === 'quic.address') ignored.push(variable)
@@ -87,11 +102,16 @@ export function readIggyEnvironment(environment: Readonly<Record<string, string 
 export const ourVariable = (path: string): string => `${ENVIRONMENT_PREFIX}${path.replaceAll('.', '__').toUpperCase()}`
 
 /** @returns undefined for what we cannot do: it is named like a setting that does not exist, and does not stop the start. */
-function ourValue(path: string, text: string): string | undefined {
+function ourValue(path: string, text: string | undefined): string | undefined {
   const setting = settingAt(path)
-  if (setting === undefined) return undefined
+  if (setting === undefined || text === undefined) return undefined
   const value = inOurWords(path, setting, text.trim())
   return 'value' in parseSetting(setting, value) ? value : undefined
+}
+
+function cronOf(text: string): string | undefined {
+  const us = parseDurationText(text)
+  return us === undefined ? undefined : cronEvery(Number(us / 1000n))
 }
 
 /** Iggy writes durations as "1h 30m" and sizes as "1.5 GB", and has words for none. */

@@ -34,6 +34,26 @@ describe("the environment of Apache's server", () => {
     assert.deepEqual([config['log.encryption'].enabled, config['log.encryption'].key], [true, 'c2VjcmV0'])
   })
 
+  it('sets how often retention looks as a cron expression, and knows what is so here anyway', () => {
+    const { variables, ignored } = readIggyEnvironment({
+      IGGY_DATA_MAINTENANCE_MESSAGES_CLEANER_ENABLED: 'true',
+      IGGY_DATA_MAINTENANCE_MESSAGES_INTERVAL: '90 s',
+      IGGY_SYSTEM_PARTITION_ENFORCE_FSYNC: 'true',
+      IGGY_SYSTEM_SEGMENT_SIZE: '10KiB',
+    })
+    assert.deepEqual(ignored, [])
+    const config = loadConfig({ file: null, environment: variables })
+    assert.equal(config.retention.schedule, '* * * * *')
+    assert.equal(config.log.default_durability, 'durable')
+    assert.equal(config.log.segment_size, 10_240)
+    const off = {
+      IGGY_DATA_MAINTENANCE_MESSAGES_CLEANER_ENABLED: 'false',
+      IGGY_DATA_MAINTENANCE_MESSAGES_INTERVAL: 'often',
+      IGGY_SYSTEM_PARTITION_ENFORCE_FSYNC: 'false',
+    }
+    assert.deepEqual(readIggyEnvironment(off), { variables: {}, ignored: Object.keys(off) })
+  })
+
   it('names what has no effect, and what does not fit, and starts all the same', () => {
     const { variables, ignored } = readIggyEnvironment({
       IGGY_SYSTEM_MEMORY_POOL_SIZE: '4 GiB',
