@@ -153,7 +153,10 @@ export interface Partition {
   readonly sizeBytes: number
   /** Payload and user header bytes of all that was appended since the log was opened, whatever has become of it. */
   readonly appendedContentBytes: number
+  /** Segment files. */
   readonly segmentCount: number
+  /** Segments that are closed though their messages still lie in the journal, behind those files. */
+  readonly closedInJournalCount: number
   /** Ranges that damage took: counted out of lag, reported once. Bounded, then merged. */
   readonly holes: readonly { readonly from: bigint; readonly end: bigint; readonly reason: 'damage' | 'jump' }[]
 

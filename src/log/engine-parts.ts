@@ -25,6 +25,7 @@ import { Maintenance, type MaintenanceOptions } from './maintenance.ts'
 import type { LogPartition } from './partition.ts'
 import { type Recovered, type RecoveryOptions, recoverPartitions } from './recovery.ts'
 import { SegmentRemoval, type SegmentRemovalOptions } from './segment-removal.ts'
+import type { LogSettings } from './settings.ts'
 
 /** This start of the machine, against those that left the journal. */
 export interface MachineStart {
@@ -83,7 +84,7 @@ export function recover(
 
 export function createRemoval(
   { fileSystem, descriptors, scheduler, rules }: EngineOptions,
-  needs: Pick<SegmentRemovalOptions, 'segmentFiles' | 'exclusive' | 'makeRoom' | 'changed'>,
+  needs: Pick<SegmentRemovalOptions, 'segmentFiles' | 'closedInJournal' | 'exclusive' | 'makeRoom' | 'changed'>,
 ): SegmentRemoval {
   const isUnlinkedBeforeFloor = rules?.isUnlinkedBeforeFloor === true
   return new SegmentRemoval({ ...needs, fileSystem, descriptors, scheduler, isUnlinkedBeforeFloor })
@@ -194,7 +195,7 @@ export function createRepacker(
 ): Repacker {
   const { fileSystem, clock, scheduler, storeIdBytes, settings, codec = zstdCodec, keys = noKeys, rules = {} } = options
   const limitsOf = (partition: LogPartition): RollLimits => ({
-    sizeBytes: partition.options.segmentSizeBytes ?? settings.segment_size,
+    sizeBytes: segmentSizeOf(partition, settings),
     maxAgeUs: BigInt(settings.segment_max_age) * 1000n,
   })
   return new Repacker({
@@ -212,6 +213,11 @@ export function createRepacker(
     windowSize: options.repackWindowSize,
     rules,
   })
+}
+
+/** Bytes at which the partition's segments are closed. */
+export function segmentSizeOf({ options }: LogPartition, { segment_size }: LogSettings): number {
+  return options.segmentSizeBytes ?? segment_size
 }
 
 export function createMaintenance(

@@ -21,6 +21,7 @@ import { keepOwed, writeCheckpoint } from './checkpoint.ts'
 import { alignUp } from './core/byte-area.ts'
 import { FlashBudget } from './core/flash-budget.ts'
 import { PAGE_SIZE } from './core/journal-format.ts'
+import { closedInJournal, type JournalSegment } from './core/journal-segments.ts'
 import { later } from './core/offset.ts'
 import type { PendingBatch } from './core/pending-batch.ts'
 import { JUMP } from './core/watermark.ts'
@@ -38,6 +39,7 @@ import {
   machineStart,
   recover,
   type SegmentWriting,
+  segmentSizeOf,
 } from './engine-parts.ts'
 import { reportHole } from './hole-report.ts'
 import { bodyChecksum } from './io/checksum.ts'
@@ -65,7 +67,7 @@ import {
   reportUnreadable,
 } from './recovery-report.ts'
 import type { SegmentRemoval } from './segment-removal.ts'
-import { activeView, sealedViews } from './segment-views.ts'
+import { activeView, journalViews, sealedViews } from './segment-views.ts'
 import { SideFiles } from './side-files.ts'
 
 /** How long an open waits for unproven groups to be written again; then it goes on, with appends refused. */
@@ -142,6 +144,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
 
     this.removal = createRemoval(options, {
       segmentFiles: this.segmentFiles,
+      closedInJournal: (partition) => this.closedInJournal(partition),
       exclusive: (task) => this.maintenance.exclusive(task),
       makeRoom: () => this.maintenance.giveUpDropReserve(),
       changed: () => this.#roomMade(),
@@ -310,6 +313,13 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     return sealedViews(this.partitions.get(key)?.segments ?? [], this.segmentFiles)
   }
 
+  journalSegments(key: number): readonly SealedSegment[] {
+    const partition = this.partitions.get(key)
+    if (partition === undefined) return []
+    const headerAt = (offset: bigint) => this.#reader.headerAt(partition, offset)
+    return journalViews(this.closedInJournal(partition), { holes: partition.holesFound, headerAt })
+  }
+
   activeSegment(key: number): SealedSegment | null {
     return activeView(this.partitions.get(key)?.segments ?? [], this.segmentFiles)
   }
@@ -359,6 +369,15 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
 
   offsetAt(partition: LogPartition, timeUs: bigint): bigint | Promise<bigint> {
     return this.#reader.offsetAt(partition, timeUs, partition.logStartOffset, partition.visibleEnd)
+  }
+
+  closedInJournal(partition: LogPartition): readonly JournalSegment[] {
+    const { index, externals, watermark, segments } = partition
+    const last = segments.at(-1)
+    const growing = last?.isClosed ? undefined : last
+    const { writtenEnd, durableEnd } = watermark
+    const limitBytes = segmentSizeOf(partition, this.#options.settings)
+    return closedInJournal({ growing, index, externals, writtenEnd, durableEnd }, limitBytes)
   }
 
   purge(partition: LogPartition): Promise<void> {

@@ -9,6 +9,7 @@ import type { Appended, Partition, ProducerTag, ReadRequest, ReadResult, Receipt
 import { BATCH_FLAG, BATCH_KIND } from './core/batch-header.ts'
 import { Holes } from './core/holes.ts'
 import { IN_MEMORY, JournalIndex } from './core/journal-index.ts'
+import type { JournalSegment } from './core/journal-segments.ts'
 import { later } from './core/offset.ts'
 import { type BatchOwner, PendingBatch } from './core/pending-batch.ts'
 import type { PendingReceipt } from './core/pending-receipt.ts'
@@ -29,6 +30,8 @@ export interface PartitionServices {
   dropsNewest(partition: LogPartition, batch: RecordBatch, receipt: Receipt, tag: ProducerTag | undefined): boolean
   read(partition: LogPartition, request: ReadRequest, end: bigint): ReadResult | Promise<ReadResult>
   offsetAt(partition: LogPartition, timeUs: bigint): bigint | Promise<bigint>
+  /** Segments that are closed though their messages still lie in the journal. */
+  closedInJournal(partition: LogPartition): readonly JournalSegment[]
   purge(partition: LogPartition): Promise<void>
   deleteSegments(partition: LogPartition, count: number, barrierOffset: bigint | null): Promise<number>
   /** The promise of a batch with that tag holds. */
@@ -115,6 +118,9 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
   }
   get segmentCount(): number {
     return this.segments.length
+  }
+  get closedInJournalCount(): number {
+    return this.#services.closedInJournal(this).length
   }
   get holes(): Partition['holes'] {
     return this.holesFound.list

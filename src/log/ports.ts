@@ -42,6 +42,8 @@ export interface SealedSegment {
   readonly endOffset: bigint
   /** Physical bytes. */
   readonly sizeBytes: number
+  /** What of it comes free on the disk with it: messages that lie in the journal leave its files as large as they are. */
+  readonly fileBytes: number
   readonly messageCount: number
   /** Append time of its last batch, µs since the Unix epoch. */
   readonly lastAppendUs: bigint
@@ -53,6 +55,11 @@ export interface SealedSegment {
 export interface SegmentHost {
   /** Oldest first, without gaps in order, the one that still grows left out; empty for unknown keys. */
   sealedSegments(key: number): readonly SealedSegment[]
+  /**
+   * Closed ones behind them whose messages still lie in the journal. The first includes the file that still grows, if there
+   * is one, so nobody drops that one beside them.
+   */
+  journalSegments(key: number): readonly SealedSegment[]
   /** The one that still grows, if any. */
   activeSegment(key: number): SealedSegment | null
   /** It grows no more: the next messages go into another. */

@@ -195,8 +195,9 @@ export class RetentionLoop implements AppendGate {
   #partitionInput({ key, sizeBytes }: Partition, journalHead: JournalHead | undefined): RetentionPartition {
     const { segments } = this.#options
     const [sealed, active] = [segments.sealedSegments(key), segments.activeSegment(key)]
+    const inJournal = segments.journalSegments(key)
     const barrierOffset = this.#barrierOf(key)
-    return { key, sizeBytes, sealed, active, barrierOffset, journalHead: journalHead ?? null }
+    return { key, sizeBytes, sealed, inJournal, active, barrierOffset, journalHead: journalHead ?? null }
   }
 
   #disk() {
@@ -251,9 +252,13 @@ export class RetentionLoop implements AppendGate {
     const isUnread = eviction.reason === 'disk-budget-unread'
     const barrier = isUnread ? null : this.#barrierOf(eviction.key)
     const count = eviction.segments.length
-    if (count > segments.sealedSegments(eviction.key).length) await segments.sealActive(eviction.key)
+    // For the disk only files go, at last the one that still grows; other reasons take closed ones alone.
+    const isForDisk = isUnread || eviction.reason === 'disk-budget'
+    const isActiveTaken = isForDisk && count > segments.sealedSegments(eviction.key).length
+    if (isActiveTaken) await segments.sealActive(eviction.key)
     // Counted before they go; what was planned may have grown until it was sealed.
-    const chosen = segments.sealedSegments(eviction.key).slice(0, count).map(counted)
+    const closed = [...segments.sealedSegments(eviction.key), ...segments.journalSegments(eviction.key)]
+    const chosen = closed.slice(0, count).map(counted)
     const dropped = chosen.slice(0, await partition.deleteSegments(count, barrier))
     const [first, last] = [dropped.at(0), dropped.at(-1)]
     if (first === undefined || last === undefined) return

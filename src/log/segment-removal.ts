@@ -1,5 +1,6 @@
 /** Takes messages away: purges, and segments that retention or an operator gives up. Never beside a repack. */
 import { EdgeError } from '../errors.ts'
+import type { JournalSegment } from './core/journal-segments.ts'
 import type { FileSystem } from './io/file-system.ts'
 import type { SegmentFiles } from './io/segment-files.ts'
 import type { LogPartition } from './partition.ts'
@@ -12,6 +13,8 @@ const UNLINKED_PER_TURN = 32
 export interface SegmentRemovalOptions {
   readonly fileSystem: FileSystem
   readonly segmentFiles: SegmentFiles
+  /** Segments behind the sealed files that are closed though their messages still lie in the journal. */
+  readonly closedInJournal: (partition: LogPartition) => readonly JournalSegment[]
   readonly descriptors: DescriptorStore
   readonly exclusive: <T>(task: () => Promise<T>) => Promise<T>
   /** Makes room for a record of what goes. @returns whether there is some now. */
@@ -39,7 +42,7 @@ export class SegmentRemoval {
   deleteSegments(partition: LogPartition, count: number, barrierOffset: bigint | null): Promise<number> {
     return this.#options.exclusive(async () => {
       const sealed = partition.segments.filter((segment, at) => segment.isClosed || at < partition.segments.length - 1)
-      const chosen = sealed.slice(0, count)
+      const chosen = [...sealed, ...this.#options.closedInJournal(partition)].slice(0, count)
       const passing = chosen.findIndex((segment) => barrierOffset !== null && segment.endOffset - 1n > barrierOffset)
       const dropped = passing < 0 ? chosen : chosen.slice(0, passing)
       const last = dropped.at(-1)

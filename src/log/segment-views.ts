@@ -1,5 +1,8 @@
 /** Segments as retention sees them. What stands in a file is read when it is asked for: there may be thousands of them. */
 import { EdgeError } from '../errors.ts'
+import { BATCH_FLAG, type BatchHeader } from './core/batch-header.ts'
+import type { Holes } from './core/holes.ts'
+import type { JournalSegment } from './core/journal-segments.ts'
 import type { Segment } from './io/segment.ts'
 import type { SegmentFiles } from './io/segment-files.ts'
 import type { SealedSegment } from './ports.ts'
@@ -14,6 +17,17 @@ export function sealedViews(segments: readonly Segment[], files: SegmentFiles): 
 export function activeView(segments: readonly Segment[], files: SegmentFiles): SealedSegment | null {
   const active = segments.at(-1)
   return active === undefined || active.isClosed ? null : new SegmentView([active], 0, files)
+}
+
+export interface JournalViewSource {
+  readonly holes: Pick<Holes, 'countFrom'>
+  /** Header of the batch in the journal that holds `offset`, if it can be read. @throws EDGE_IO. */
+  readonly headerAt: (offset: bigint) => BatchHeader | undefined
+}
+
+/** Closed ones whose messages still lie in the journal. */
+export function journalViews(closed: readonly JournalSegment[], source: JournalViewSource): readonly SealedSegment[] {
+  return closed.map((segment) => new JournalSegmentView(segment, source))
 }
 
 class SegmentView implements SealedSegment {
@@ -40,6 +54,10 @@ class SegmentView implements SealedSegment {
   }
 
   get sizeBytes(): number {
+    return this.#segment.sizeBytes
+  }
+
+  get fileBytes(): number {
     return this.#segment.sizeBytes
   }
 
@@ -70,6 +88,47 @@ class SegmentView implements SealedSegment {
   #timeOf(segment: Segment): bigint | undefined {
     try {
       return this.#files.lastAppendUs(segment)
+    } catch (error) {
+      if (!(error instanceof EdgeError)) throw error
+      return undefined
+    }
+  }
+}
+
+class JournalSegmentView implements SealedSegment {
+  readonly baseOffset: bigint
+  readonly endOffset: bigint
+  readonly sizeBytes: number
+  readonly fileBytes: number
+  readonly #source: JournalViewSource
+
+  constructor({ baseOffset, endOffset, sizeBytes, fileBytes }: JournalSegment, source: JournalViewSource) {
+    this.baseOffset = baseOffset
+    this.endOffset = endOffset
+    this.sizeBytes = sizeBytes
+    this.fileBytes = fileBytes
+    this.#source = source
+  }
+
+  get messageCount(): number {
+    const { holes } = this.#source
+    const missing = holes.countFrom(this.baseOffset) - holes.countFrom(this.endOffset)
+    return Number(this.endOffset - this.baseOffset) - missing
+  }
+
+  /** A batch that cannot be read holds nobody up: it goes with what lies before it. */
+  get lastAppendUs(): bigint {
+    return this.#lastHeader()?.appendTimeUs ?? 0n
+  }
+
+  get isClockTrusted(): boolean {
+    const header = this.#lastHeader()
+    return header === undefined || (header.flags & BATCH_FLAG.isClockTrusted) !== 0
+  }
+
+  #lastHeader(): BatchHeader | undefined {
+    try {
+      return this.#source.headerAt(this.endOffset - 1n)
     } catch (error) {
       if (!(error instanceof EdgeError)) throw error
       return undefined

@@ -56,8 +56,8 @@ export const LOG_SETTINGS = {
     'A journal file that holds messages this long is gathered into segments though it is not full.',
   ),
   segment_size: size(
-    { default: 16 * MIB, min: 64 * KIB, max: GIB },
-    'A segment is closed at this size; retention drops whole segments.',
+    { default: 16 * MIB, min: 4 * KIB, max: GIB },
+    'A segment is closed at this size, in the journal or in a file of its own; retention drops whole segments.',
   ),
   segment_max_age: duration(
     { default: DAY_MS, min: MINUTE_MS, max: 365 * DAY_MS },

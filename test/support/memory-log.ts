@@ -137,6 +137,7 @@ export class MemoryPartition implements Partition {
   logStartOffset = 0n
   visibleEnd = 0n
   segmentCount = 0
+  readonly closedInJournalCount = 0
   appendedContentBytes = 0
   /** Sealed by tests: one entry a segment, its end offset. */
   sealedEnds: bigint[] = []

@@ -1,8 +1,8 @@
 /**
  * How the batches of one partition become blocks, and when a segment is closed. Pure: sizes and times in, decisions out.
  *
- * A block ends where it would grow past 64 KiB raw, where the machine start changes (a block names one, and the last one
- * tells whether offsets may have been lost), and before a gap, so that an index alone shows which offsets exist.
+ * A block ends where it would grow past 64 KiB raw, where it fills a segment, where the machine start changes (a block names one,
+ * and the last one tells whether offsets may have been lost), and before a gap, so that an index alone shows which exist.
  */
 import { BATCH_FLAG, type BatchHeader, MAX_GROUP_BATCHES } from './batch-header.ts'
 import { BLOCK_FLAG, BLOCK_RAW_SIZE, type BlockHeader } from './segment-format.ts'
@@ -22,11 +22,17 @@ export type BlockFields = Omit<
 
 /** The block that is being put together. Holds no batch but the last: a file of single readings has tens of thousands. */
 export class BlockPlan {
+  readonly #segmentSize: number
   #first: BatchHeader | undefined
   #last: RepackBatch | undefined
   #rawSize = 0
   #batchCount = 0
   #recordCount = 0
+
+  /** @param segmentSize bytes at which a segment is closed: a block that would be one by itself grows no more. */
+  constructor(segmentSize: number) {
+    this.#segmentSize = segmentSize
+  }
 
   /** Bytes of its batches. */
   get rawSize(): number {
@@ -38,8 +44,8 @@ export class BlockPlan {
     const last = this.#last
     if (last === undefined) return true
     const isGap = (header.flags & BATCH_FLAG.hasGapBefore) !== 0 || endOf(last.header) !== header.baseOffset
-    const isFull = this.#rawSize + size > BLOCK_RAW_SIZE || this.#batchCount >= MAX_GROUP_BATCHES
-    return !isGap && !isFull && last.boot === boot
+    const isTooLarge = this.#rawSize + size > BLOCK_RAW_SIZE || this.#batchCount >= MAX_GROUP_BATCHES
+    return !isGap && !isTooLarge && this.#rawSize < this.#segmentSize && last.boot === boot
   }
 
   add(batch: RepackBatch): void {

@@ -27,6 +27,8 @@ export interface RetentionPartition {
   readonly sizeBytes: number
   /** Oldest first. */
   readonly sealed: readonly SealedSegment[]
+  /** Closed ones behind them that still lie in the journal; to drop them frees no disk. */
+  readonly inJournal: readonly SealedSegment[]
   /** The one that still grows: goes only for the disk budget, and has to be sealed first. */
   readonly active: SealedSegment | null
   /** Lowest stored offset or cursor; null when nobody holds anything back. */
@@ -98,6 +100,8 @@ export function planRetention(input: RetentionInput): RetentionPlan {
 interface Slot {
   readonly partition: RetentionPartition
   readonly overflow: OverflowPolicy
+  /** All that are closed. */
+  readonly closed: readonly SealedSegment[]
   takenCount: number
 }
 
@@ -122,7 +126,7 @@ class Planner {
     this.#input = input
     this.topics = input.topics.map((topic) => ({
       topic,
-      slots: topic.partitions.map((partition) => ({ partition, overflow: topic.overflow, takenCount: 0 })),
+      slots: topic.partitions.map((partition) => slotOf(partition, topic.overflow)),
     }))
   }
 
@@ -131,9 +135,8 @@ class Planner {
     if (messageExpiryUs === null || !this.#input.isClockTrusted) return
     const limitUs = this.#input.nowUs - messageExpiryUs
     for (const slot of slots) {
-      const { sealed } = slot.partition
-      for (const [index, segment] of sealed.entries()) {
-        if (!isOlder(sealed, index, limitUs) || isHeld(slot, segment)) break
+      for (const [index, segment] of slot.closed.entries()) {
+        if (!isOlder(slot.closed, index, limitUs) || isHeld(slot, segment)) break
         this.#take(slot, segment, 'expired')
       }
     }
@@ -146,7 +149,7 @@ class Planner {
       if (excessBytes >= 0) this.#refuse(slots, topic.overflow)
       return
     }
-    for (const { slot, segment } of oldestFirst(slots, ({ sealed }) => sealed, isHeld)) {
+    for (const { slot, segment } of oldestFirst(slots, ({ closed }) => closed, isHeld)) {
       if (excessBytes <= 0) return
       this.#take(slot, segment, 'topic-size')
       excessBytes -= segment.sizeBytes
@@ -185,7 +188,7 @@ class Planner {
 
   #relieve(slots: readonly Slot[], reason: 'disk-budget' | 'disk-budget-unread'): void {
     const isKept = reason === 'disk-budget' ? isHeld : isNeverHeld
-    for (const { slot, segment } of oldestFirst(slots, allOf, isKept)) {
+    for (const { slot, segment } of oldestFirst(slots, filesOf, isKept)) {
       if (this.#diskExcess() <= 0) return
       this.#take(slot, segment, reason)
     }
@@ -204,7 +207,7 @@ class Planner {
 
   #take(slot: Slot, segment: SealedSegment, reason: EvictionReason): void {
     slot.takenCount++
-    this.#freedBytes += segment.sizeBytes
+    this.#freedBytes += segment.fileBytes
     const { key } = slot.partition
     const last = this.evictions.findLast((eviction) => eviction.key === key)
     if (last?.reason === reason) last.segments.push(segment)
@@ -228,11 +231,17 @@ function isHeld(slot: Slot, segment: SealedSegment): boolean {
 
 const isNeverHeld = (): boolean => false
 
-const allOf = ({ sealed, active }: RetentionPartition): readonly SealedSegment[] =>
+/** What frees disk. Where segments of the journal were taken, the one that still grows is part of them. */
+const filesOf = ({ partition: { sealed, active } }: Slot): readonly SealedSegment[] =>
   active === null ? sealed : [...sealed, active]
 
+function slotOf(partition: RetentionPartition, overflow: OverflowPolicy): Slot {
+  const { sealed, inJournal } = partition
+  return { partition, overflow, closed: inJournal.length === 0 ? sealed : [...sealed, ...inJournal], takenCount: 0 }
+}
+
 function keptBytes(slot: Slot): number {
-  const taken = slot.partition.sealed.slice(0, slot.takenCount)
+  const taken = slot.closed.slice(0, slot.takenCount)
   return taken.reduce((sum, segment) => sum - segment.sizeBytes, slot.partition.sizeBytes)
 }
 
@@ -251,12 +260,10 @@ interface Head {
  */
 function* oldestFirst(
   slots: readonly Slot[],
-  segmentsOf: (partition: RetentionPartition) => readonly SealedSegment[],
+  segmentsOf: (slot: Slot) => readonly SealedSegment[],
   isKept: (slot: Slot, segment: SealedSegment) => boolean,
 ): Generator<Candidate> {
-  const heads = slots.map(
-    (slot): Head => ({ slot, segments: segmentsOf(slot.partition), at: slot.takenCount - 1, orderUs: 0n }),
-  )
+  const heads = slots.map((slot): Head => ({ slot, segments: segmentsOf(slot), at: slot.takenCount - 1, orderUs: 0n }))
   let left = heads.filter((head) => advance(head, isKept))
   while (left.length > 0) {
     const oldest = left.reduce((best, head) => (isBefore(head, best) ? head : best))

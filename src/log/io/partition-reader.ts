@@ -5,7 +5,7 @@
  */
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import type { ReadResult } from '../api.ts'
-import { BATCH_KIND } from '../core/batch-header.ts'
+import { BATCH_KIND, type BatchHeader } from '../core/batch-header.ts'
 import type { JournalIndex } from '../core/journal-index.ts'
 import { earlier, later } from '../core/offset.ts'
 import { BLOCK_RAW_SIZE, type IndexEntry } from '../core/segment-format.ts'
@@ -59,6 +59,12 @@ export class PartitionReader {
     const isInJournal = first !== undefined && first.appendTimeUs < timeUs
     if (isInJournal || start >= partition.segmentEnd) return later(this.#offsetInJournal(index, timeUs, end), start)
     return this.#offsetInSegments(partition, timeUs, start, end)
+  }
+
+  /** Header of the batch in the journal that holds `offset`, if it lies there and can be read. @throws EDGE_IO. */
+  headerAt({ index }: Pick<ReadablePartition, 'index'>, offset: bigint): BatchHeader | undefined {
+    const entry = index.find(offset)
+    return entry < 0 ? undefined : this.#journal.readHeader(index, entry)
   }
 
   /** @returns what must be waited for before it goes on; undefined at the end. */

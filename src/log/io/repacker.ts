@@ -206,6 +206,7 @@ export class Repacker {
     }
     if (entryCount === 0 || partition.isRemoved) return undefined
     const { fileSystem, segments, storeIdBytes, keys, checksum, nextRunNumber, randomU32, clock, rules } = this.#options
+    const limits = this.#options.limitsOf(partition)
     const writer = new SegmentWriter(
       {
         fileSystem,
@@ -215,7 +216,7 @@ export class Repacker {
         checksum,
         key: partition.key,
         directory: partition.spec.directory,
-        limits: this.#options.limitsOf(partition),
+        limits,
         nextRunNumber,
         randomU32,
         nowUs: clock.wallUs(),
@@ -225,7 +226,7 @@ export class Repacker {
     )
     const { segmentEnd } = partition
     const ends = { endOffset: segmentEnd, packedEnd: segmentEnd }
-    const plan = new BlockPlan()
+    const plan = new BlockPlan(limits.sizeBytes)
     return { partition, entryCount, writer, plan, blockSize, largestBatch, block: NO_AREA, nextEntry: 0, ...ends }
   }
 

@@ -89,7 +89,7 @@ export function createSystem(context: BrokerContext): System {
         for (const partition of topic.partitions) {
           partitionsCount++
           // As Iggy counts: what a partition is written to is its first segment, whether a file is there yet or not.
-          segmentsCount += Math.max(1, partition.segmentCount)
+          segmentsCount += Math.max(1, partition.segmentCount) + partition.closedInJournalCount
           messagesCount += partition.messageCount
           messagesSizeBytes += sizes.of(partition)
         }

@@ -63,7 +63,7 @@ function viewPartition(partition: Partition, { messageSizeOf }: ViewSources): Js
   return {
     id: partition.partitionId,
     created_at: exact(partition.createdAtUs),
-    segments_count: Math.max(1, partition.segmentCount),
+    segments_count: Math.max(1, partition.segmentCount) + partition.closedInJournalCount,
     current_offset: exact(newestOffset(partition)),
     size: formatByteSize(messageSizeOf(partition)),
     messages_count: partition.messageCount,

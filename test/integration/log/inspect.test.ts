@@ -90,7 +90,7 @@ test('a damaged block costs its own offsets, and says which', async (context) =>
   const file = join(path, name ?? assert.fail('no segment'))
   const bytes = fs.readFileSync(file)
   // Behind the file's header and the first block's.
-  const at = 64 + 80 + 200
+  const at = 64 + 80 + 20
   bytes[at] = (bytes[at] ?? 0) ^ 0xff
   fs.writeFileSync(file, bytes)
   using inspection = openInspection({ path })

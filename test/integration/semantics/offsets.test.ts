@@ -63,6 +63,26 @@ describe('a purge', () => {
   }
 })
 
+test('segments smaller than the journal are counted and dropped as an operator asked, but for what a consumer has not read', async () => {
+  await using world = await startEdgeWorld({ EDGE_LOG__SEGMENT_SIZE: '4KiB' })
+  const client = await createTopic(world)
+  const numbers = Array.from({ length: 10 }, (_, number) => String(number).repeat(1000))
+  for (const text of numbers) await send(client, text)
+  const segmentsCount = async () => (await client.topics.get('plant', 'readings'))?.partitions[0]?.segmentsCount
+  assert.equal(await segmentsCount(), 3, 'two of four messages each, and the one that grows')
+  const consumer = { kind: 'consumer', id: 5 } as const
+  await client.offsets.store(consumer, 'plant', 'readings', 0, 3n)
+  await client.topics.deleteSegments('plant', 'readings', 0, 100)
+  assert.equal(await segmentsCount(), 2)
+  assert.deepEqual((await client.offsets.get(consumer, 'plant', 'readings', 0))?.currentOffset, 9n)
+  await world.restart()
+  const later = await world.connect()
+  assert.deepEqual(
+    (await stored(later)).map(([offset]) => offset),
+    [4n, 5n, 6n, 7n, 8n, 9n],
+  )
+})
+
 test('offsets go on where they were when retention and a purge have emptied a partition and the server is started again', async () => {
   await using world = await startEdgeWorld({ EDGE_LOG__REPACK_AFTER: '1s', EDGE_LOG__SEGMENT_MAX_AGE: '1m' })
   const client = await createTopic(world, { message_expiry: '1h' })

@@ -21,6 +21,7 @@ function setUp(durability: 'durable' | 'buffered') {
     dropsNewest: () => false,
     read: unused,
     offsetAt: unused,
+    closedInJournal: unused,
     purge: unused,
     deleteSegments: unused,
     tagSettled: ({ firstSequence }) => void told.push(`promised ${firstSequence}`),

@@ -12,6 +12,7 @@ const OPTIONS = topicOptions('durable')
 /** One partition of segments of 10 messages and 100 bytes each, and everything around it. */
 class World {
   readonly segments: SealedSegment[] = []
+  readonly inJournal: SealedSegment[] = []
   readonly offsets: { kind: ConsumerKind; consumerId: number; offset: bigint }[] = []
   readonly cursors: { route: string; row: CursorRow }[] = []
   readonly findings: { event: string; level: string; text: string; fields: Readonly<Record<string, unknown>> }[] = []
@@ -35,8 +36,8 @@ class World {
   constructor(segmentCount: number) {
     for (let index = 0; index < segmentCount; index++) {
       const [baseOffset, endOffset] = [BigInt(index * 10), BigInt(index * 10 + 10)]
-      const part = { sizeBytes: 100, messageCount: 10, lastAppendUs: BigInt(index), isClockTrusted: true }
-      this.segments.push({ baseOffset, endOffset, ...part })
+      const times = { lastAppendUs: BigInt(index), isClockTrusted: true }
+      this.segments.push({ baseOffset, endOffset, sizeBytes: 100, fileBytes: 100, messageCount: 10, ...times })
     }
     this.partition = this.createPartition()
     this.loop = this.createLoop()
@@ -56,7 +57,8 @@ class World {
         world.duringDelete?.()
         if (world.refuse !== null) throw world.refuse
         world.barriers.push(barrier)
-        return world.segments.splice(0, count).length
+        const files = world.segments.splice(0, count).length
+        return files + world.inJournal.splice(0, count - files).length
       },
     }
     return part as unknown as Partition
@@ -117,6 +119,7 @@ class World {
       },
       segments: {
         sealedSegments: () => [...this.segments],
+        journalSegments: () => [...this.inJournal],
         activeSegment: () => this.active,
         sealActive: async () => {
           if (this.active !== null) this.segments.push(this.active)
@@ -194,7 +197,7 @@ test('unread messages that the disk budget takes are an error with their range',
 })
 
 test('a segment that still grows is sealed before the disk budget takes it, and counted as it is then', async () => {
-  const active = { baseOffset: 50n, endOffset: 60n, sizeBytes: 100, messageCount: 10, lastAppendUs: 9n }
+  const active = { baseOffset: 50n, endOffset: 60n, sizeBytes: 100, fileBytes: 100, messageCount: 10, lastAppendUs: 9n }
   world.active = { ...active, endOffset: 70n, messageCount: 20, isClockTrusted: true }
   world.budgetBytes = 0
   const loop = world.createLoop()
@@ -203,6 +206,18 @@ test('a segment that still grows is sealed before the disk budget takes it, and 
   assert.equal(world.segments.length, 0)
   const [range] = loop.ledger.report().recent
   assert.deepEqual([range?.fromOffset, range?.endOffset, range?.messageCount], [0n, 70n, 70])
+})
+
+test('segments that are closed in the journal are dropped by age, and what grows stays as it is', async () => {
+  const times = { lastAppendUs: 9n, isClockTrusted: true }
+  world.active = { baseOffset: 50n, endOffset: 60n, sizeBytes: 50, fileBytes: 50, messageCount: 10, ...times }
+  world.inJournal.push({ baseOffset: 50n, endOffset: 75n, sizeBytes: 120, fileBytes: 50, messageCount: 25, ...times })
+  world.options = { ...OPTIONS, messageExpiryUs: 0n }
+  await world.loop.run()
+  assert.notEqual(world.active, null)
+  assert.equal(world.inJournal.length, 0)
+  const [range] = world.loop.ledger.report().recent
+  assert.deepEqual([range?.fromOffset, range?.endOffset, range?.messageCount, range?.sizeBytes], [0n, 75n, 75, 620])
 })
 
 test('a partition whose segments cannot be dropped does not keep the others from it', async () => {
@@ -300,6 +315,7 @@ test('a disk without room is told in units, and once', async () => {
     baseOffset: 50n,
     endOffset: 60n,
     sizeBytes: 3 * 1024 ** 3,
+    fileBytes: 3 * 1024 ** 3,
     messageCount: 10,
     lastAppendUs: 5n,
     isClockTrusted: true,

@@ -35,6 +35,7 @@ test('files go a few at a time, the floor first', async () => {
       },
       after: () => () => {},
     },
+    closedInJournal: () => [],
     exclusive: (task) => task(),
     makeRoom: () => false,
     changed: () => void steps.push('changed'),

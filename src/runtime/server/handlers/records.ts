@@ -63,7 +63,7 @@ export function partitionRecordOf(partition: Partition, leastSegments: number, s
   return {
     id: partition.partitionId,
     createdAtUs: partition.createdAtUs,
-    segmentsCount: Math.max(leastSegments, partition.segmentCount),
+    segmentsCount: Math.max(leastSegments, partition.segmentCount) + partition.closedInJournalCount,
     currentOffset: partition.visibleEnd > 0n ? partition.visibleEnd - 1n : 0n,
     sizeBytes: BigInt(sizeOf(partition)),
     messagesCount: BigInt(partition.messageCount),

@@ -5,6 +5,7 @@ import { BlockPlan, isSegmentFull, isWorthwhile, type RepackBatch } from '../../
 import { BLOCK_FLAG, BLOCK_RAW_SIZE } from '../../../../src/log/core/segment-format.ts'
 
 const KIB = 1024
+const SEGMENT_SIZE = 1024 * KIB
 
 function batchAt(baseOffset: bigint, changes: Partial<BatchHeader & { size: number; boot: number }> = {}): RepackBatch {
   const { size = KIB, boot = 1, ...fields } = changes
@@ -25,7 +26,7 @@ function batchAt(baseOffset: bigint, changes: Partial<BatchHeader & { size: numb
 }
 
 function planOf(...batches: RepackBatch[]): BlockPlan {
-  const plan = new BlockPlan()
+  const plan = new BlockPlan(SEGMENT_SIZE)
   for (const batch of batches) {
     assert.ok(plan.takes(batch))
     plan.add(batch)
@@ -49,6 +50,15 @@ test('a block tells first and last of its batches, and then begins anew', () => 
   assert.equal(plan.take(), undefined)
 })
 
+test('a block ends with the batch that makes it as large as a segment', () => {
+  const plan = new BlockPlan(4 * KIB)
+  plan.add(batchAt(0n, { size: 4 * KIB - 8 }))
+  const large = batchAt(10n, { size: 6 * KIB })
+  assert.ok(plan.takes(large))
+  plan.add(large)
+  assert.ok(!plan.takes(batchAt(20n)))
+})
+
 test('a block ends before a gap, marked or not, before another machine start, and where it would be too large', () => {
   const plan = planOf(batchAt(0n))
   assert.ok(plan.takes(batchAt(10n)))
@@ -66,7 +76,7 @@ test('a batch that is larger than a block stands alone in one', () => {
 })
 
 test('a block takes no more batches than its header can number', () => {
-  const plan = new BlockPlan()
+  const plan = new BlockPlan(SEGMENT_SIZE)
   for (let at = 0; at < MAX_GROUP_BATCHES; at++) plan.add(batchAt(BigInt(at), { count: 1, size: 0 }))
   assert.ok(!plan.takes(batchAt(BigInt(MAX_GROUP_BATCHES), { count: 1, size: 0 })))
 })

@@ -18,6 +18,7 @@ function segments(...timesUs: readonly number[]): SealedSegment[] {
     baseOffset: BigInt(index * 10),
     endOffset: BigInt(index * 10 + 10),
     sizeBytes: 100,
+    fileBytes: 100,
     messageCount: 10,
     lastAppendUs: BigInt(timeUs),
     isClockTrusted: true,
@@ -30,7 +31,7 @@ function partition(
   barrierOffset: bigint | null = null,
 ): RetentionPartition {
   const sealedBytes = sealed.reduce((sum, segment) => sum + segment.sizeBytes, 0)
-  return { key, sizeBytes: sealedBytes + 50, sealed, active: null, barrierOffset, journalHead: null }
+  return { key, sizeBytes: sealedBytes + 50, sealed, inJournal: [], active: null, barrierOffset, journalHead: null }
 }
 
 function topic(part: Partial<RetentionTopic>): RetentionTopic {
@@ -267,6 +268,7 @@ function generate(random: (end: number) => number): { topics: RetentionTopic[]; 
           baseOffset,
           endOffset: BigInt(offset),
           sizeBytes,
+          fileBytes: sizeBytes,
           messageCount,
           lastAppendUs: BigInt(timeUs),
           isClockTrusted,
@@ -338,3 +340,25 @@ function checkLeast(result: RetentionPlan, disk: DiskState, freedBytes: number, 
     `${label}: one segment less would not have been enough`,
   )
 }
+
+test('segments that are closed in the journal go by age and by the size of their topic, behind those in files', () => {
+  const [first, second, third] = segments(1, 2, 999_999).map((segment) => ({ ...segment, fileBytes: 0 }))
+  assert.ok(first !== undefined && second !== undefined && third !== undefined)
+  const held = { ...partition(1, [{ ...first, fileBytes: 100 }]), inJournal: [second, third], sizeBytes: 350 }
+  assert.deepEqual(gone(plan([topic({ messageExpiryUs: 100n, partitions: [held] })])), [[1, 'expired', 2]])
+  assert.deepEqual(gone(plan([topic({ maxSizeBytes: 200n, partitions: [held] })])), [[1, 'topic-size', 2]])
+  const behind = { ...held, barrierOffset: 9n }
+  assert.deepEqual(gone(plan([topic({ maxSizeBytes: 0n, partitions: [behind] })])), [[1, 'topic-size', 1]])
+})
+
+test('what lies in the journal is not dropped for a full disk: that would free nothing', () => {
+  const [file, inJournal, active] = segments(1, 2, 3)
+  assert.ok(file !== undefined && inJournal !== undefined && active !== undefined)
+  const part = { ...partition(1, [file]), inJournal: [{ ...inJournal, fileBytes: 0 }] }
+  const full = { ...ROOMY, usedBytes: 1000, budgetBytes: 0 }
+  const found = plan([topic({ partitions: [part] })], full)
+  assert.deepEqual([gone(found), found.excessBytes], [[[1, 'disk-budget', 1]], 900])
+  // It was dropped by age with what grows; nothing is left to take for the disk.
+  const old = topic({ messageExpiryUs: 100n, partitions: [{ ...part, active }] })
+  assert.deepEqual(gone(plan([old], full)), [[1, 'expired', 2]])
+})
