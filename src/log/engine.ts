@@ -401,6 +401,12 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     reportHole(this.#options, partition, { from, end, cause })
   }
 
+  grown(partition: LogPartition): void {
+    if (partition.grownBytes < segmentSizeOf(partition, this.#options.settings)) return
+    partition.grownBytes = 0
+    this.#gate?.segmentsChanged()
+  }
+
   moved(partition: LogPartition): void {
     this.#moved.add(partition)
   }

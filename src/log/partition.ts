@@ -39,6 +39,8 @@ export interface PartitionServices {
   /** It is on stable storage. */
   tagSynced(tag: ProducerTag, seenAtUs: bigint): void
   damaged(partition: LogPartition, from: bigint, end: bigint, cause: string | EdgeError): void
+  /** More of it is durable: a segment may have ended in the journal. */
+  grown(partition: LogPartition): void
   /** Listeners are to be called after this write or sync. */
   moved(partition: LogPartition): void
   wallUs(): bigint
@@ -61,6 +63,8 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
   /** Large batches of the journal by offset: the files that hold their records. */
   readonly externals = new Map<bigint, Segment>()
   appendedContentBytes = 0
+  /** Bytes that became durable since retention was last asked to look. */
+  grownBytes = 0
   /** Its listeners are to be called after this write or sync. */
   hasMoved = false
   segmentEnd = 0n
@@ -216,6 +220,8 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
 
   synced(batch: PendingBatch): void {
     this.watermark.synced(batch.endOffset)
+    this.grownBytes += batch.size
+    this.#services.grown(this)
     const tag = this.#tags.get(batch.fields.baseOffset)
     if (tag !== undefined) {
       this.#services.tagSynced(tag, batch.fields.appendTimeUs)

@@ -91,7 +91,7 @@ export interface AppendGate {
   refusal(key: number): 'reject' | 'drop-newest' | null
   /** Counts messages that a full `drop-newest` topic did not take; `nextOffset` is where they would have gone. */
   droppedNewest(key: number, nextOffset: bigint, messageCount: number, sizeBytes: number): void
-  /** A segment was sealed, a repack ended, or the disk is full: look at sizes soon. */
+  /** A segment was sealed, or one may have ended in the journal, a repack ended, or the disk is full: look at sizes soon. */
   segmentsChanged(): void
 }
 

@@ -5,7 +5,7 @@
 import { formatBytes } from '../byte-text.ts'
 import type { Clock } from '../clock.ts'
 import { EdgeError } from '../errors.ts'
-import type { Catalog, DropReason, MetadataStore, Partition, Topic } from './api.ts'
+import type { Catalog, DropReason, MetadataStore, Partition, Topic, TopicOptions } from './api.ts'
 import { planDiskBudget } from './core/disk-budget.ts'
 import { DropLedger } from './core/drop-ledger.ts'
 import {
@@ -186,16 +186,21 @@ export class RetentionLoop implements AppendGate {
         overflow: options.overflow,
         messageExpiryUs: options.messageExpiryUs,
         maxSizeBytes: options.maxSizeBytes,
-        partitions: own.map((partition) => this.#partitionInput(partition, heads.get(partition.key))),
+        partitions: own.map((partition) => this.#partitionInput(partition, options, heads.get(partition.key))),
       })),
       disk: this.#disk(),
     }
   }
 
-  #partitionInput({ key, sizeBytes }: Partition, journalHead: JournalHead | undefined): RetentionPartition {
+  #partitionInput(
+    { key, sizeBytes }: Partition,
+    { messageExpiryUs, maxSizeBytes }: TopicOptions,
+    journalHead: JournalHead | undefined,
+  ): RetentionPartition {
     const { segments } = this.#options
     const [sealed, active] = [segments.sealedSegments(key), segments.activeSegment(key)]
-    const inJournal = segments.journalSegments(key)
+    // Found by a look at every batch, so only where they may go.
+    const inJournal = messageExpiryUs === null && maxSizeBytes === null ? [] : segments.journalSegments(key)
     const barrierOffset = this.#barrierOf(key)
     return { key, sizeBytes, sealed, inJournal, active, barrierOffset, journalHead: journalHead ?? null }
   }

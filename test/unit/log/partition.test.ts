@@ -27,6 +27,7 @@ function setUp(durability: 'durable' | 'buffered') {
     tagSettled: ({ firstSequence }) => void told.push(`promised ${firstSequence}`),
     tagSynced: ({ firstSequence }) => void told.push(`synced ${firstSequence}`),
     damaged: unused,
+    grown() {},
     moved() {},
     wallUs: () => 1n,
     isClockTrusted: true,
