@@ -258,11 +258,12 @@ export class LogWorld {
 
   async #dropSegment(key: number): Promise<void> {
     const partition = this.#partition(key)
-    const [first] = partition.segments
+    const files = partition.segments.filter(({ isClosed }, at) => isClosed || at < partition.segments.length - 1)
+    const [first] = [...files, ...this.#live.closedInJournal(partition)]
     if (first === undefined) return
     const known = this.#knownOf(key)
     if (first.endOffset > known.droppableTo) known.droppableTo = first.endOffset
-    this.#note(`drop first segment of key ${key} to ${first.endOffset}`)
+    this.#note(`drop first ${files.length > 0 ? '' : 'journal '}segment of key ${key} to ${first.endOffset}`)
     void partition.deleteSegments(1, first.endOffset - 1n).catch(ignore)
   }
 
