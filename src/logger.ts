@@ -1,4 +1,4 @@
-import { type DestinationStream, pino } from 'pino'
+import { pino } from 'pino'
 import { LineFolding } from './line-folding.ts'
 
 export type LogLevel = 'error' | 'warn' | 'info' | 'debug'
@@ -17,6 +17,11 @@ export interface Logger {
   debug(event: string, fields?: LogFields): void
 }
 
+/** Takes lines with their line feeds. Never throws: a line that cannot be kept is lost. */
+export interface LineSink {
+  write(line: string): void
+}
+
 /** How often lines that were left out are summed up, should no line of their event have told of them. */
 const SUMMARY_INTERVAL_MS = 10 * 60_000
 
@@ -27,7 +32,7 @@ const MAX_HELD_BYTES = 64 * 1024
  * JSON lines on stderr (or `destination`), written synchronously: a worker transport would cost 5 MB. Repeated events are
  * folded, except at `debug`, which is asked for: the next line that is written says how many were left out.
  */
-export function createLogger(level: LogLevel, destination?: DestinationStream): Logger {
+export function createLogger(level: LogLevel, destination?: LineSink): Logger {
   const options = {
     level,
     base: null,
@@ -60,7 +65,7 @@ export function createLogger(level: LogLevel, destination?: DestinationStream): 
 }
 
 /** Standard error may be a file on a full disk: lines are lost then, but never the service for want of them. */
-function standardError(): DestinationStream {
+export function standardError(): LineSink {
   const stream = pino.destination({ dest: 2, sync: true, maxLength: MAX_HELD_BYTES })
   stream.on('error', () => {})
   return stream

@@ -95,7 +95,7 @@ function ownConfig(config: Config, folder: string, connections: number): Config 
   return {
     ...config,
     system: { ...config.system, path: folder, expect_existing: false, reuse_port: false },
-    logging: { level: 'error' },
+    logging: { ...config.logging, level: 'error', file: '' },
     tcp: {
       ...tcp,
       enabled: true,

@@ -14,6 +14,7 @@ const OWN_ENTRIES: ReadonlySet<string> = new Set([
   'quarantine',
   'certificate',
   'runtime',
+  'logs',
   'reserve',
   'reserve-drops',
   'sync-failed',

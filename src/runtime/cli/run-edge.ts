@@ -6,6 +6,7 @@ import { createLogger } from '../../logger.ts'
 import { rootCredentialsFrom } from '../broker/index.ts'
 import { startEdge } from '../edge.ts'
 import { collectWhenIdle } from '../idle-memory.ts'
+import { logDestination } from '../log-destination.ts'
 import { createServiceNotifier } from '../sdnotify.ts'
 import { returnSpareMemory } from '../spare-memory.ts'
 import { PRODUCT_VERSION } from '../version.ts'
@@ -17,9 +18,9 @@ import { removeStore } from './remove-store.ts'
 /** @throws {EdgeError} what `startEdge` throws. */
 export async function runEdge(values: Values, context: CommandContext): Promise<void> {
   const { config, ignoredVariables } = configurationOf(values, context)
-  const logger = createLogger(config.logging.level)
-  if (ignoredVariables.length > 0) logger.warn('edge.environment.ignored', { variables: ignoredVariables.join(' ') })
+  const logger = createLogger(config.logging.level, logDestination(config))
   if (values.has('fresh')) removeStore(resolve(config.system.path))
+  if (ignoredVariables.length > 0) logger.warn('edge.environment.ignored', { variables: ignoredVariables.join(' ') })
   const { IGGY_ROOT_USERNAME: username, IGGY_ROOT_PASSWORD: password } = context.environment
   const root = rootCredentialsFrom(
     { username, password },

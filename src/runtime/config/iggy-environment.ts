@@ -29,6 +29,9 @@ const OTHER_VARIABLES: ReadonlySet<string> = new Set([
 const RENAMED: Readonly<Record<string, string>> = {
   IGGY_SYSTEM_PATH: 'system.path',
   IGGY_SYSTEM_LOGGING_LEVEL: 'logging.level',
+  IGGY_SYSTEM_LOGGING_MAX_FILE_SIZE: 'logging.max_file_size',
+  IGGY_SYSTEM_LOGGING_MAX_TOTAL_SIZE: 'logging.max_total_size',
+  IGGY_SYSTEM_LOGGING_RETENTION: 'logging.retention',
   IGGY_SYSTEM_SEGMENT_SIZE: 'log.segment_size',
   IGGY_SYSTEM_ENCRYPTION_ENABLED: 'log.encryption.enabled',
   IGGY_SYSTEM_ENCRYPTION_KEY: 'log.encryption.key',
@@ -49,6 +52,19 @@ const RENAMED_VALUES: Readonly<Record<string, Readonly<Record<string, string>>>>
   // Not `false: 'buffered'`: it stands in the file that Apache's server comes with, and asks for nothing.
   'log.default_durability': { true: 'durable' },
 }
+
+/** Whoever says how log files are kept wants some. Here one key names the file, in the folder of the second one. */
+const LOG_FILE_VARIABLES = [
+  'IGGY_SYSTEM_LOGGING_FILE_ENABLED',
+  'IGGY_SYSTEM_LOGGING_PATH',
+  'IGGY_SYSTEM_LOGGING_MAX_FILE_SIZE',
+  'IGGY_SYSTEM_LOGGING_MAX_TOTAL_SIZE',
+  'IGGY_SYSTEM_LOGGING_RETENTION',
+] as const
+const LOG_FILE_PLACE: ReadonlySet<string> = new Set(LOG_FILE_VARIABLES.slice(0, 2))
+const APACHES_LOG_FOLDER = 'logs'
+/** By this name collectors know it. */
+const APACHES_LOG_NAME = 'iggy-server.log'
 
 /** Here a cron expression. */
 const INTERVALS: ReadonlySet<string> = new Set(['IGGY_DATA_MAINTENANCE_MESSAGES_INTERVAL'])
@@ -84,7 +100,7 @@ export function readIggyEnvironment(environment: Readonly<Record<string, string 
   const ignored: string[] = []
   for (const [variable, text] of Object.entries(environment)) {
     if (text === undefined || !variable.startsWith('IGGY_') || OTHER_VARIABLES.has(variable)) continue
-    if (AS_IT_IS[variable] === text.trim()) continue
+    if (AS_IT_IS[variable] === text.trim() || LOG_FILE_PLACE.has(variable)) continue
     const path = RENAMED[variable] ?? paths.get(variable) ?? pathInList(variable)
     // Plain QUIC stays off whatever a script for Apache's server says: this build has no engine for it.
     const value =
@@ -95,8 +111,16 @@ export function readIggyEnvironment(environment: Readonly<Record<string, string 
     // The address is kept for whoever reads it back, but nothing listens there.
     if (path === undefined || value === undefined || path === 'quic.address') ignored.push(variable)
   }
+  const logFile = logFileOf(environment)
+  if (logFile !== undefined) variables[ourVariable('logging.file')] = logFile
   const isStandIn = ADDRESS_VARIABLES.some((variable) => environment[variable] !== undefined)
   return { variables: isStandIn ? { ...STAND_IN, ...variables } : variables, ignored: ignored.sort() }
+}
+
+function logFileOf(environment: Readonly<Record<string, string | undefined>>): string | undefined {
+  const isAsked = LOG_FILE_VARIABLES.some((variable) => environment[variable] !== undefined)
+  if (!isAsked || environment.IGGY_SYSTEM_LOGGING_FILE_ENABLED?.trim() === 'false') return undefined
+  return `${environment.IGGY_SYSTEM_LOGGING_PATH?.trim() || APACHES_LOG_FOLDER}/${APACHES_LOG_NAME}`
 }
 
 export const ourVariable = (path: string): string => `${ENVIRONMENT_PREFIX}${path.replaceAll('.', '__').toUpperCase()}`

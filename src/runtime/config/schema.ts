@@ -4,7 +4,20 @@
  */
 import { ENCRYPTION_SETTINGS, LOG_SETTINGS, RETENTION_SETTINGS } from '../../log/index.ts'
 import { WEBTRANSPORT_SETTINGS } from '../../quic-edge/index.ts'
-import { address, boolean, choice, type SettingsTable, text, type ValuesOf } from '../../setting.ts'
+import {
+  address,
+  boolean,
+  choice,
+  DAY_MS,
+  duration,
+  GIB,
+  MIB,
+  SECOND_MS,
+  type SettingsTable,
+  size,
+  text,
+  type ValuesOf,
+} from '../../setting.ts'
 import { SYNC_ROUTE_SETTINGS, SYNC_UPSTREAM_SETTINGS } from '../../sync/index.ts'
 import {
   BROKER_SETTINGS,
@@ -30,7 +43,20 @@ const SYSTEM_SETTINGS = {
 } as const
 
 const LOGGING_SETTINGS = {
-  level: choice('info', ['error', 'warn', 'info', 'debug'], 'Least severe level that is written to stderr.'),
+  level: choice('info', ['error', 'warn', 'info', 'debug'], 'Least severe level that is written.'),
+  file: text('', 'Write the log to this file as well as to stderr, relative to the data folder: logs/iggy-edge.log.'),
+  max_file_size: size(
+    { default: 10 * MIB, min: 0, max: GIB },
+    'A log file is closed and numbered before it becomes larger; 0 is off.',
+  ),
+  max_total_size: size(
+    { default: 50 * MIB, min: 0, max: 64 * GIB },
+    'All log files together stay below it, the oldest are deleted; 0 is off.',
+  ),
+  retention: duration(
+    { default: 7 * DAY_MS, min: SECOND_MS, max: 3650 * DAY_MS },
+    'Closed log files are deleted after this time.',
+  ),
 } as const
 
 /** Iggy's own QUIC needs an engine that takes clients without ALPN; this build has none, so the section only says so. */

@@ -163,6 +163,7 @@ it("without a command, with the environment of Apache's server, it serves and na
     IGGY_WEBSOCKET_ENABLED: 'false',
     EDGE_WEBTRANSPORT__ENABLED: 'false',
     IGGY_SYSTEM_MEMORY_POOL_SIZE: '4 GiB',
+    IGGY_SYSTEM_LOGGING_MAX_FILE_SIZE: '1 MB',
   }
   using server = startCommand(['--with-default-root-credentials', '--fresh'], {
     ...addresses,
@@ -177,5 +178,7 @@ it("without a command, with the environment of Apache's server, it serves and na
   server.interrupt()
   const { code, stderr } = await server.done
   assert.equal(code, 0)
+  const log = readFileSync(join(path, 'logs', 'iggy-server.log'), 'utf8')
+  assert.match(log, /"edge\.ready"[^]+"edge\.stopping"/)
   assert.match(stderr, /"edge\.environment\.ignored","variables":"IGGY_SYSTEM_MEMORY_POOL_SIZE"/)
 })

@@ -54,6 +54,31 @@ describe("the environment of Apache's server", () => {
     assert.deepEqual(readIggyEnvironment(off), { variables: {}, ignored: Object.keys(off) })
   })
 
+  it("keeps log files where Apache's server has them, for whoever says how", () => {
+    const { variables, ignored } = readIggyEnvironment({
+      IGGY_SYSTEM_LOGGING_MAX_FILE_SIZE: '500 MB',
+      IGGY_SYSTEM_LOGGING_MAX_TOTAL_SIZE: '0',
+      IGGY_SYSTEM_LOGGING_RETENTION: '7 days',
+      IGGY_SYSTEM_LOGGING_ROTATION_CHECK_INTERVAL: '1 h',
+    })
+    assert.deepEqual(ignored, ['IGGY_SYSTEM_LOGGING_ROTATION_CHECK_INTERVAL'], 'each line looks')
+    const { logging } = loadConfig({ file: null, environment: variables })
+    assert.deepEqual(logging, {
+      level: 'info',
+      file: 'logs/iggy-server.log',
+      max_file_size: 500_000_000,
+      max_total_size: 0,
+      retention: 7 * 86_400_000,
+    })
+    const elsewhere = { IGGY_SYSTEM_LOGGING_PATH: '/var/log/iggy', IGGY_SYSTEM_LOGGING_FILE_ENABLED: 'true' }
+    assert.deepEqual(readIggyEnvironment(elsewhere), {
+      variables: { EDGE_LOGGING__FILE: '/var/log/iggy/iggy-server.log' },
+      ignored: [],
+    })
+    const off = { ...elsewhere, IGGY_SYSTEM_LOGGING_FILE_ENABLED: 'false' }
+    assert.deepEqual(readIggyEnvironment(off), { variables: {}, ignored: [] })
+  })
+
   it('names what has no effect, and what does not fit, and starts all the same', () => {
     const { variables, ignored } = readIggyEnvironment({
       IGGY_SYSTEM_MEMORY_POOL_SIZE: '4 GiB',
