@@ -35,6 +35,8 @@ export interface EdgeOptions {
   readonly config: Config
   readonly clock: Clock
   readonly logger: Logger
+  /** The newest lines of the log, for the diagnosis archive; left out of it where nobody keeps them. */
+  readonly recentLog?: () => string
   readonly root: RootCredentials
   /** Told the root password that was made at the first start, at once: a start that fails later must not lose it. */
   readonly onRootPassword?: (password: string) => void
@@ -87,7 +89,8 @@ export async function startEdge(options: EdgeOptions): Promise<Edge> {
   return { ...edge, close, [Symbol.asyncDispose]: close }
 }
 
-async function compose({ config, clock, logger, root, onRootPassword }: EdgeOptions, opened: AsyncDisposableStack) {
+async function compose(options: EdgeOptions, opened: AsyncDisposableStack) {
+  const { config, clock, logger, recentLog, root, onRootPassword } = options
   const dataPath = resolve(config.system.path)
   const startedAtUs = clock.wallUs()
   const startedUs = clock.monotonicUs()
@@ -115,7 +118,7 @@ async function compose({ config, clock, logger, root, onRootPassword }: EdgeOpti
       logger,
       root,
       settings: brokerSettingsOf(config),
-      identity: identityOf(config, listeners),
+      identity: { ...identityOf(config, listeners), ...(recentLog === undefined ? {} : { recentLog }) },
     }),
   )
   if (broker.generatedRootPassword !== null) onRootPassword?.(broker.generatedRootPassword)

@@ -62,6 +62,7 @@ export async function createBrokerWorld(options: BrokerWorldOptions = {}): Promi
       version: '0.9.0',
       addresses: () => ({ ip: '127.0.0.1', tcpPort: 1, quicPort: 2, httpPort: 3, websocketPort: 4 }),
       config: () => '[system]\n',
+      recentLog: () => '{"event":"edge.ready"}\n',
     },
   })
   let port = 1000

@@ -48,6 +48,8 @@ export interface ServerIdentity {
   }
   /** The configuration in force as TOML, without secrets. */
   config(): string
+  /** The newest lines of the log, where they are kept. */
+  readonly recentLog?: () => string
 }
 
 /**

@@ -21,6 +21,7 @@ export function createSnapshot(
   if (compression < 1 || compression > MAX_COMPRESSION)
     throw malformed(`compression 1..${MAX_COMPRESSION}`, compression)
   const types = typesOf(request.types)
+  const { recentLog } = context.identity
   const sources: readonly (readonly [number, string, () => string])[] = [
     [TYPE.filesystem, 'filesystem.json', () => json(context.log.stats())],
     [
@@ -32,6 +33,7 @@ export function createSnapshot(
     [TYPE.resources, 'resources.json', () => json({ stats, cluster, memory: process.memoryUsage() })],
     [TYPE.test, 'test.txt', () => 'test\n'],
     [TYPE.logs, 'findings.json', () => json(context.log.findings())],
+    ...(recentLog === undefined ? [] : [[TYPE.logs, 'server_logs.txt', recentLog] as const]),
     [TYPE.config, 'config.toml', () => context.identity.config()],
   ]
   const entries = sources

@@ -7,6 +7,7 @@ import { rootCredentialsFrom } from '../broker/index.ts'
 import { startEdge } from '../edge.ts'
 import { collectWhenIdle } from '../idle-memory.ts'
 import { logDestination } from '../log-destination.ts'
+import { RecentLines } from '../recent-lines.ts'
 import { createServiceNotifier } from '../sdnotify.ts'
 import { returnSpareMemory } from '../spare-memory.ts'
 import { PRODUCT_VERSION } from '../version.ts'
@@ -18,7 +19,8 @@ import { removeStore } from './remove-store.ts'
 /** @throws {EdgeError} what `startEdge` throws. */
 export async function runEdge(values: Values, context: CommandContext): Promise<void> {
   const { config, ignoredVariables } = configurationOf(values, context)
-  const logger = createLogger(config.logging.level, logDestination(config))
+  const recentLines = new RecentLines()
+  const logger = createLogger(config.logging.level, logDestination(config, recentLines))
   if (values.has('fresh')) removeStore(resolve(config.system.path))
   if (ignoredVariables.length > 0) logger.warn('edge.environment.ignored', { variables: ignoredVariables.join(' ') })
   const { IGGY_ROOT_USERNAME: username, IGGY_ROOT_PASSWORD: password } = context.environment
@@ -30,7 +32,8 @@ export async function runEdge(values: Values, context: CommandContext): Promise<
   const startedMs = performance.now()
   const onRootPassword = (made: string) =>
     context.note(`Generated root user password: ${made}   (user ${root.username}; shown this once)`)
-  await using edge = await startEdge({ config, clock: systemClock, logger, root, onRootPassword })
+  const recentLog = () => recentLines.text
+  await using edge = await startEdge({ config, clock: systemClock, logger, recentLog, root, onRootPassword })
   logger.info('edge.ready', {
     version: PRODUCT_VERSION,
     data: edge.dataPath,

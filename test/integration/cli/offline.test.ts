@@ -179,6 +179,7 @@ it("without a command, with the environment of Apache's server, it serves and na
   const { code, stderr } = await server.done
   assert.equal(code, 0)
   const log = readFileSync(join(path, 'logs', 'iggy-server.log'), 'utf8')
-  assert.match(log, /"edge\.ready"[^]+"edge\.stopping"/)
+  assert.match(log, /"edge\.ready"/)
+  assert.match(log, /"edge\.stopping"/)
   assert.match(stderr, /"edge\.environment\.ignored","variables":"IGGY_SYSTEM_MEMORY_POOL_SIZE"/)
 })

@@ -429,6 +429,13 @@ test('a snapshot is an archive, and names what it cannot make', async () => {
   }
 })
 
+test('a snapshot of the logs holds the newest lines and what was found', async () => {
+  await using world = await createBrokerWorld()
+  const zip = Buffer.from(await world.broker.snapshot(world.root, { compression: 1, types: [5] }))
+  for (const part of ['findings.json', 'server_logs.txt{"event":"edge.ready"}\n']) assert.ok(zip.includes(part), part)
+  assert.ok(!zip.includes('config.toml'))
+})
+
 test('statistics count what there is', async () => {
   await using world = await withTopic()
   await send(world, batchOf([0n, 'a'], [0n, 'b']), 0)
