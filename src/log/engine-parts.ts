@@ -84,7 +84,7 @@ export function recover(
 
 export function createRemoval(
   { fileSystem, descriptors, scheduler, rules }: EngineOptions,
-  needs: Pick<SegmentRemovalOptions, 'segmentFiles' | 'closedInJournal' | 'exclusive' | 'makeRoom' | 'changed'>,
+  needs: Pick<SegmentRemovalOptions, 'segmentFiles' | 'closedSegments' | 'exclusive' | 'makeRoom' | 'changed'>,
 ): SegmentRemoval {
   const isUnlinkedBeforeFloor = rules?.isUnlinkedBeforeFloor === true
   return new SegmentRemoval({ ...needs, fileSystem, descriptors, scheduler, isUnlinkedBeforeFloor })

@@ -55,7 +55,7 @@ import { journalSizes, setFileStates } from './journal-start.ts'
 import type { Maintenance } from './maintenance.ts'
 import { MovedPartitions } from './moved-partitions.ts'
 import { LogPartition, type PartitionServices } from './partition.ts'
-import type { AppendGate, PartitionHost, PartitionSpec, SealedSegment, SegmentHost } from './ports.ts'
+import type { AppendGate, DroppedSegments, PartitionHost, PartitionSpec, SealedSegment, SegmentHost } from './ports.ts'
 import { Producers } from './producers.ts'
 import {
   clearLeftovers,
@@ -144,7 +144,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
 
     this.removal = createRemoval(options, {
       segmentFiles: this.segmentFiles,
-      closedInJournal: (partition) => this.closedInJournal(partition),
+      closedSegments: ({ key }) => [...this.sealedSegments(key), ...this.journalSegments(key)],
       exclusive: (task) => this.maintenance.exclusive(task),
       makeRoom: () => this.maintenance.giveUpDropReserve(),
       changed: () => this.#roomMade(),
@@ -329,6 +329,11 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     if (partition !== undefined) await this.removal.sealActive(partition)
   }
 
+  async dropOldest(key: number, count: number, lastOffset: bigint | null): Promise<DroppedSegments | undefined> {
+    const partition = this.partitions.get(key)
+    return partition === undefined ? undefined : this.removal.dropOldest(partition, count, lastOffset)
+  }
+
   diskUsedBytes(): number {
     let segments = 0
     for (const partition of this.partitions.values()) {
@@ -384,8 +389,8 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     return this.removal.purge(partition)
   }
 
-  deleteSegments(partition: LogPartition, count: number, barrierOffset: bigint | null): Promise<number> {
-    return this.removal.deleteSegments(partition, count, barrierOffset)
+  async deleteSegments(partition: LogPartition, count: number, barrierOffset: bigint | null): Promise<number> {
+    return (await this.removal.dropOldest(partition, count, barrierOffset))?.count ?? 0
   }
 
   tagSettled(tag: ProducerTag, seenAtUs: bigint): void {

@@ -51,7 +51,17 @@ export interface SealedSegment {
   readonly isClockTrusted: boolean
 }
 
-/** The engine's side, for retention. Segments are dropped through `Partition.deleteSegments`. */
+/** What was dropped of one partition: a run of segments at its old end. */
+export interface DroppedSegments {
+  readonly count: number
+  readonly fromOffset: bigint
+  /** Exclusive. */
+  readonly endOffset: bigint
+  readonly messageCount: number
+  readonly sizeBytes: number
+}
+
+/** The engine's side, for retention. */
 export interface SegmentHost {
   /** Oldest first, without gaps in order, the one that still grows left out; empty for unknown keys. */
   sealedSegments(key: number): readonly SealedSegment[]
@@ -64,6 +74,11 @@ export interface SegmentHost {
   activeSegment(key: number): SealedSegment | null
   /** It grows no more: the next messages go into another. */
   sealActive(key: number): Promise<void>
+  /**
+   * Drops at most `count` closed segments, the oldest first and none with an offset above `lastOffset` (null: no bound).
+   * @returns what was dropped, if anything was.
+   */
+  dropOldest(key: number, count: number, lastOffset: bigint | null): Promise<DroppedSegments | undefined>
   /** Bytes of everything: segments, journal, reserves, SQLite, quarantine, trash. */
   diskUsedBytes(): number
 }

@@ -8,6 +8,7 @@ import { EdgeError } from '../errors.ts'
 import type { Catalog, DropReason, MetadataStore, Partition, Topic, TopicOptions } from './api.ts'
 import { planDiskBudget } from './core/disk-budget.ts'
 import { DropLedger } from './core/drop-ledger.ts'
+import { earlier } from './core/offset.ts'
 import {
   type Eviction,
   type JournalEviction,
@@ -20,7 +21,7 @@ import type { Cron } from './cron.ts'
 import type { FileSystem } from './io/file-system.ts'
 import type { DropTotals } from './metadata/log-tables.ts'
 import { partitionText, topicText } from './place-text.ts'
-import type { AppendGate, JournalHead, ReportFinding, SealedSegment, SegmentHost, StuckJournalHost } from './ports.ts'
+import type { AppendGate, JournalHead, ReportFinding, SegmentHost, StuckJournalHost } from './ports.ts'
 import type { Quarantine } from './quarantine.ts'
 import type { RetentionSettings } from './retention-settings.ts'
 import type { Scheduler } from './scheduler.ts'
@@ -254,24 +255,26 @@ export class RetentionLoop implements AppendGate {
   async #evict(eviction: Eviction, partition: Partition | undefined): Promise<void> {
     if (partition === undefined) return
     const { segments } = this.#options
-    const isUnread = eviction.reason === 'disk-budget-unread'
-    const barrier = isUnread ? null : this.#barrierOf(eviction.key)
+    const { key, reason } = eviction
     const count = eviction.segments.length
-    // For the disk only files go, at last the one that still grows; other reasons take closed ones alone.
-    const isForDisk = isUnread || eviction.reason === 'disk-budget'
-    const isActiveTaken = isForDisk && count > segments.sealedSegments(eviction.key).length
-    if (isActiveTaken) await segments.sealActive(eviction.key)
-    // Counted before they go; what was planned may have grown until it was sealed.
-    const closed = [...segments.sealedSegments(eviction.key), ...segments.journalSegments(eviction.key)]
-    const chosen = closed.slice(0, count).map(counted)
-    const dropped = chosen.slice(0, await partition.deleteSegments(count, barrier))
-    const [first, last] = [dropped.at(0), dropped.at(-1)]
-    if (first === undefined || last === undefined) return
-    const messageCount = dropped.reduce((sum, segment) => sum + segment.messageCount, 0)
-    const sizeBytes = dropped.reduce((sum, segment) => sum + segment.sizeBytes, 0)
-    const [fromOffset, endOffset] = [first.baseOffset, last.endOffset]
-    this.ledger.record({ key: eviction.key, reason: eviction.reason, fromOffset, endOffset, messageCount, sizeBytes })
+    const isUnread = reason === 'disk-budget-unread'
+    const isForDisk = isUnread || reason === 'disk-budget'
+    // For the disk only files go, at last the one that still grows.
+    if (isForDisk && count > segments.sealedSegments(key).length) await segments.sealActive(key)
+    const dropped = await segments.dropOldest(key, count, this.#lastToGo(eviction))
+    if (dropped === undefined) return
+    const { fromOffset, endOffset, messageCount, sizeBytes } = dropped
+    this.ledger.record({ key, reason, fromOffset, endOffset, messageCount, sizeBytes })
     if (isUnread) this.#reportUnread(partition, fromOffset, endOffset, messageCount)
+  }
+
+  /** What somebody still needs stays. For age and size nothing goes that was not planned; for the disk files may have grown since. */
+  #lastToGo({ key, reason, segments }: Eviction): bigint | null {
+    if (reason === 'disk-budget-unread') return null
+    const barrier = this.#barrierOf(key)
+    const planned = reason === 'disk-budget' ? undefined : segments.at(-1)
+    if (planned === undefined) return barrier
+    return barrier === null ? planned.endOffset - 1n : earlier(barrier, planned.endOffset - 1n)
   }
 
   #reportUnread(partition: Partition, fromOffset: bigint, endOffset: bigint, messageCount: number): void {
@@ -357,11 +360,6 @@ export class RetentionLoop implements AppendGate {
     }
     this.#isFailing = true
   }
-}
-
-/** Read while the file is still there. */
-function counted({ baseOffset, endOffset, sizeBytes, messageCount }: SealedSegment) {
-  return { baseOffset, endOffset, sizeBytes, messageCount }
 }
 
 /** @param byKey anything by partition key. */

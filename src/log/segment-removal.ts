@@ -1,10 +1,9 @@
 /** Takes messages away: purges, and segments that retention or an operator gives up. Never beside a repack. */
 import { EdgeError } from '../errors.ts'
-import type { JournalSegment } from './core/journal-segments.ts'
 import type { FileSystem } from './io/file-system.ts'
 import type { SegmentFiles } from './io/segment-files.ts'
 import type { LogPartition } from './partition.ts'
-import type { DescriptorStore } from './ports.ts'
+import type { DescriptorStore, DroppedSegments, SealedSegment } from './ports.ts'
 import type { Scheduler } from './scheduler.ts'
 
 /** Each takes a tenth of a millisecond, on a slow card one. */
@@ -13,8 +12,8 @@ const UNLINKED_PER_TURN = 32
 export interface SegmentRemovalOptions {
   readonly fileSystem: FileSystem
   readonly segmentFiles: SegmentFiles
-  /** Segments behind the sealed files that are closed though their messages still lie in the journal. */
-  readonly closedInJournal: (partition: LogPartition) => readonly JournalSegment[]
+  /** The oldest first: sealed files, and what is closed behind them in the journal. */
+  readonly closedSegments: (partition: LogPartition) => readonly SealedSegment[]
   readonly descriptors: DescriptorStore
   readonly exclusive: <T>(task: () => Promise<T>) => Promise<T>
   /** Makes room for a record of what goes. @returns whether there is some now. */
@@ -38,16 +37,15 @@ export class SegmentRemoval {
     return this.#options.exclusive(() => this.#dropBelow(partition, end))
   }
 
-  /** @param barrierOffset last offset that may go. @returns how many were dropped. */
-  deleteSegments(partition: LogPartition, count: number, barrierOffset: bigint | null): Promise<number> {
+  /** @param lastOffset that may go, null for no bound. @returns what was dropped, if anything was. */
+  dropOldest(partition: LogPartition, count: number, lastOffset: bigint | null): Promise<DroppedSegments | undefined> {
     return this.#options.exclusive(async () => {
-      const sealed = partition.segments.filter((segment, at) => segment.isClosed || at < partition.segments.length - 1)
-      const chosen = [...sealed, ...this.#options.closedInJournal(partition)].slice(0, count)
-      const passing = chosen.findIndex((segment) => barrierOffset !== null && segment.endOffset - 1n > barrierOffset)
-      const dropped = passing < 0 ? chosen : chosen.slice(0, passing)
-      const last = dropped.at(-1)
-      if (last !== undefined) await this.#dropBelow(partition, last.endOffset)
-      return dropped.length
+      // Looked at now: a repack that ran before may have made other segments of the same messages.
+      const chosen = this.#options.closedSegments(partition).slice(0, count)
+      const passing = chosen.findIndex(({ endOffset }) => lastOffset !== null && endOffset - 1n > lastOffset)
+      const dropped = totalOf(passing < 0 ? chosen : chosen.slice(0, passing))
+      if (dropped !== undefined) await this.#dropBelow(partition, dropped.endOffset)
+      return dropped
     })
   }
 
@@ -122,5 +120,18 @@ export class SegmentRemoval {
       if (!isFull || !makeRoom()) throw error
       await descriptors.raiseFloor(key, offset)
     }
+  }
+}
+
+/** Counted before the files go. */
+function totalOf(segments: readonly SealedSegment[]): DroppedSegments | undefined {
+  const [first, last] = [segments.at(0), segments.at(-1)]
+  if (first === undefined || last === undefined) return undefined
+  return {
+    count: segments.length,
+    fromOffset: first.baseOffset,
+    endOffset: last.endOffset,
+    messageCount: segments.reduce((sum, { messageCount }) => sum + messageCount, 0),
+    sizeBytes: segments.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
   }
 }

@@ -40,21 +40,21 @@ export function closedInJournal(tail: JournalTail, limitBytes: number): readonly
   let baseOffset = growing?.baseOffset ?? (index.count > 0 ? index.baseOffset(0) : writtenEnd)
   let sizeBytes = growing?.sizeBytes ?? 0
   let fileBytes = sizeBytes
-  for (let entry = 0; entry <= index.count; entry++) {
-    const endOffset = entry < index.count ? index.baseOffset(entry) : writtenEnd
-    if (endOffset > durableEnd) break
+  for (let entry = 0; ; entry++) {
     if (sizeBytes >= limitBytes) {
+      const endOffset = entry < index.count ? index.baseOffset(entry) : writtenEnd
+      if (endOffset > durableEnd) return closed
       closed.push({ baseOffset, endOffset, sizeBytes, fileBytes })
       baseOffset = endOffset
       sizeBytes = 0
       fileBytes = 0
     }
-    if (entry === index.count) break
-    const externalBytes = externals.get(endOffset)?.sizeBytes ?? 0
+    if (entry === index.count) return closed
+    // There may be a hundred thousand entries, and hardly ever a large batch.
+    const externalBytes = externals.size === 0 ? 0 : (externals.get(index.baseOffset(entry))?.sizeBytes ?? 0)
     sizeBytes += index.size(entry) + externalBytes
     fileBytes += externalBytes
   }
-  return closed
 }
 
 /** Mostly it is less than one segment, and no batch has to be looked at. */

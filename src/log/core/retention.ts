@@ -220,8 +220,11 @@ class Planner {
  * but such a segment is older than the first one behind it that has a trusted time.
  */
 function isOlder(sealed: readonly SealedSegment[], index: number, limitUs: bigint): boolean {
-  const dated = sealed.slice(index).find((segment) => segment.isClockTrusted)
-  return dated !== undefined && dated.lastAppendUs <= limitUs
+  for (let at = index; at < sealed.length; at++) {
+    const segment = sealed[at]
+    if (segment?.isClockTrusted) return segment.lastAppendUs <= limitUs
+  }
+  return false
 }
 
 function isHeld(slot: Slot, segment: SealedSegment): boolean {

@@ -3,7 +3,7 @@ import { beforeEach, test } from 'node:test'
 import { EdgeError } from '../../../src/errors.ts'
 import type { ConsumerKind, CursorRow, Partition, Stream, Topic } from '../../../src/log/api.ts'
 import type { DropTotal } from '../../../src/log/metadata/log-tables.ts'
-import type { JournalHead, SealedSegment } from '../../../src/log/ports.ts'
+import type { DroppedSegments, JournalHead, SealedSegment } from '../../../src/log/ports.ts'
 import { RetentionLoop } from '../../../src/log/retention-loop.ts'
 import { topicOptions } from '../../support/topic-options.ts'
 
@@ -17,7 +17,7 @@ class World {
   readonly cursors: { route: string; row: CursorRow }[] = []
   readonly findings: { event: string; level: string; text: string; fields: Readonly<Record<string, unknown>> }[] = []
   readonly saved = new Map<string, DropTotal>()
-  readonly barriers: (bigint | null)[] = []
+  readonly lastOffsets: (bigint | null)[] = []
   tasks: { delayMs: number; task: () => void }[] = []
   nowUs = 1_000_000n
   isClockTrusted = true
@@ -53,15 +53,22 @@ class World {
       get sizeBytes() {
         return world.usedBytes()
       },
-      async deleteSegments(count: number, barrier: bigint | null) {
-        world.duringDelete?.()
-        if (world.refuse !== null) throw world.refuse
-        world.barriers.push(barrier)
-        const files = world.segments.splice(0, count).length
-        return files + world.inJournal.splice(0, count - files).length
-      },
     }
     return part as unknown as Partition
+  }
+
+  drop(count: number): DroppedSegments | undefined {
+    const files = this.segments.splice(0, count)
+    const dropped = [...files, ...this.inJournal.splice(0, count - files.length)]
+    const [first, last] = [dropped.at(0), dropped.at(-1)]
+    if (first === undefined || last === undefined) return undefined
+    return {
+      count: dropped.length,
+      fromOffset: first.baseOffset,
+      endOffset: last.endOffset,
+      messageCount: dropped.reduce((sum, { messageCount }) => sum + messageCount, 0),
+      sizeBytes: dropped.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
+    }
   }
 
   usedBytes(): number {
@@ -125,6 +132,12 @@ class World {
           if (this.active !== null) this.segments.push(this.active)
           this.active = null
         },
+        dropOldest: async (_key, count, lastOffset) => {
+          this.duringDelete?.()
+          if (this.refuse !== null) throw this.refuse
+          this.lastOffsets.push(lastOffset)
+          return this.drop(count)
+        },
         diskUsedBytes: () => this.usedBytes(),
       },
       stuckJournal: {
@@ -172,7 +185,7 @@ test('the slowest of consumers and sync routes holds segments back', async () =>
   world.cursors.push({ route: 'central', row: { confirmedOffset: 19n, upstreamOffset: null } })
   await world.loop.run()
   assert.equal(world.segments.length, 3)
-  assert.deepEqual(world.barriers, [19n])
+  assert.deepEqual(world.lastOffsets, [19n])
   world.cursors.length = 0
   await world.loop.run()
   assert.equal(world.segments.length, 2)
@@ -184,7 +197,7 @@ test('unread messages that the disk budget takes are an error with their range',
   const loop = world.createLoop()
   await loop.run()
   assert.equal(world.segments.length, 3)
-  assert.deepEqual(world.barriers, [null])
+  assert.deepEqual(world.lastOffsets, [null])
   const [finding] = world.findings
   assert.equal(finding?.event, 'log.retention.unread_dropped')
   assert.equal(finding?.level, 'error')
@@ -218,6 +231,17 @@ test('segments that are closed in the journal are dropped by age, and what grows
   assert.equal(world.inJournal.length, 0)
   const [range] = world.loop.ledger.report().recent
   assert.deepEqual([range?.fromOffset, range?.endOffset, range?.messageCount, range?.sizeBytes], [0n, 75n, 75, 620])
+})
+
+test('for age nothing goes that was not planned, for the disk a file that has grown since', async () => {
+  const planned = { offset: 1_000n, kind: 'consumer', consumerId: 1 } as const
+  world.offsets.push(planned)
+  world.options = { ...OPTIONS, messageExpiryUs: 999_998n }
+  await world.loop.run()
+  assert.deepEqual(world.lastOffsets, [29n], 'three of five had expired')
+  world.budgetBytes = 100
+  await world.createLoop().run()
+  assert.deepEqual(world.lastOffsets, [29n, 1_000n])
 })
 
 test('a partition whose segments cannot be dropped does not keep the others from it', async () => {

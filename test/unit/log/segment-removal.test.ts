@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import type { FileSystem } from '../../../src/log/io/file-system.ts'
 import type { SegmentFiles } from '../../../src/log/io/segment-files.ts'
 import type { LogPartition } from '../../../src/log/partition.ts'
-import type { DescriptorStore } from '../../../src/log/ports.ts'
+import type { DescriptorStore, SealedSegment } from '../../../src/log/ports.ts'
 import { SegmentRemoval } from '../../../src/log/segment-removal.ts'
 
 const COUNT = 100
@@ -35,13 +35,14 @@ test('files go a few at a time, the floor first', async () => {
       },
       after: () => () => {},
     },
-    closedInJournal: () => [],
+    closedSegments: ({ segments }) => segments.map((segment) => segment as unknown as SealedSegment),
     exclusive: (task) => task(),
     makeRoom: () => false,
     changed: () => void steps.push('changed'),
     isUnlinkedBeforeFloor: false,
   })
-  assert.equal(await removal.deleteSegments(partition as unknown as LogPartition, COUNT, null), COUNT)
+  const dropped = await removal.dropOldest(partition as unknown as LogPartition, COUNT, null)
+  assert.deepEqual([dropped?.count, dropped?.endOffset], [COUNT, BigInt(COUNT)])
   assert.deepEqual(steps.slice(0, 2), [`floor ${COUNT}`, `start ${COUNT}`])
   assert.equal(steps.filter((step) => step === 'unlink').length, COUNT)
   assert.deepEqual(
