@@ -49,6 +49,22 @@ export function joinedCrc32(first: number, second: number, secondLength: number)
   return (sum ^ second) >>> 0
 }
 
+/**
+ * Which bit of `sizeBytes` bytes was flipped, by what that does to their sum: the polynomial itself for the last one, and one
+ * zero bit further for each that follows it.
+ *
+ * @param difference of the sum as it was and as it is, not 0.
+ * @returns its number, from the lowest bit of the first byte on; undefined when no single bit does it.
+ */
+export function flippedBit(difference: number, sizeBytes: number): number | undefined {
+  let sum = POLYNOMIAL
+  for (let bit = 8 * sizeBytes - 1; bit >= 0; bit--) {
+    if ((sum ^ difference) === 0) return bit
+    sum = oneBitOn(sum)
+  }
+  return undefined
+}
+
 /** x^8, x^16, x^32 ..: what one, two, four .. bytes multiply a sum by. As many as lengths below 2^32 have bits. */
 const BYTE_POWERS = createBytePowers()
 

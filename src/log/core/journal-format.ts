@@ -21,8 +21,9 @@
  * | 32 | session salt u64                         | 80 | wall clock u64 µs                                   |
  * | 40 | sequence u64                             | 88 | parent ordinal u32, 92 boot hash u32                |
  */
-import { type ByteArea, getSafeU64, setSafeU64 } from './byte-area.ts'
+import { alignUp, type ByteArea, getSafeU64, setSafeU64 } from './byte-area.ts'
 import { crc32 } from './checksum.ts'
+import { isNear, isSound } from './header-sum.ts'
 
 export const JOURNAL_VERSION = 1
 export const JOURNAL_HEADER_SIZE = 64
@@ -83,6 +84,11 @@ export interface GroupHeader {
   readonly bootHash: number
 }
 
+/** Where the next group begins: at the next 512 bytes, or at the next page when a sync had started. */
+export function nextPositions({ position, length }: Pick<GroupHeader, 'position' | 'length'>): readonly number[] {
+  return [GROUP_ALIGNMENT, PAGE_SIZE].map((step) => alignUp(position + length, step))
+}
+
 /** CRC seed of a salt: its lower half. */
 export const seedOf = (salt: bigint): number => Number(salt & 0xffffffffn)
 
@@ -101,11 +107,15 @@ export function encodeJournalHeader(area: ByteArea, header: JournalHeader): void
   view.setUint32(60, crc32(bytes, 0, 60, 0), true)
 }
 
-/** @returns undefined when the bytes are no header; the version is the caller's to check. */
+/**
+ * A flipped bit is put right in the area.
+ *
+ * @returns undefined when the bytes are no header; the version is the caller's to check.
+ */
 export function decodeJournalHeader(area: ByteArea): JournalHeader | undefined {
   const { view, bytes } = area
-  if (bytes.length < JOURNAL_HEADER_SIZE || view.getUint32(0, true) !== FILE_MAGIC) return undefined
-  if (view.getUint32(60, true) !== crc32(bytes, 0, 60, 0)) return undefined
+  if (bytes.length < JOURNAL_HEADER_SIZE || !isNear(view.getUint32(0, true), FILE_MAGIC)) return undefined
+  if (!isSound(area, 0, 60, 60, 0) || view.getUint32(0, true) !== FILE_MAGIC) return undefined
   return {
     version: view.getUint16(4, true),
     storeIdBytes: bytes.slice(8, 24),
@@ -144,7 +154,8 @@ export function encodeGroupHeader(area: ByteArea, at: number, group: Omit<GroupH
 }
 
 /**
- * Reads the header of a group that belongs to its file: magic, CRC under the file's salt, generation and position fit.
+ * Reads the header of a group that belongs to its file: magic, CRC under the file's salt, generation and position fit. A
+ * flipped bit is put right in the area.
  *
  * @param position where in the file the bytes at `at` lie.
  * @param limit end of the file: a group that would pass it is none.
@@ -156,16 +167,17 @@ export function decodeGroupHeader(
   position: number,
   limit: number,
 ): GroupHeader | undefined {
-  const { view, bytes } = area
-  if (view.getUint32(at + GROUP_MAGIC_AT, true) !== GROUP_MAGIC) return undefined
-  if (view.getUint32(at + 24, true) !== position) return undefined
-  const crc = view.getUint32(at, true)
-  if (crc !== crc32(bytes, at + 4, at + GROUP_HEADER_SIZE, seedOf(file.salt))) return undefined
+  const { view } = area
+  if (!isNear(view.getUint32(at + GROUP_MAGIC_AT, true), GROUP_MAGIC)) return undefined
+  if (!isNear(view.getUint32(at + 24, true), position)) return undefined
+  if (!isSound(area, at + 4, at + GROUP_HEADER_SIZE, at, seedOf(file.salt))) return undefined
+  if (view.getUint32(at + GROUP_MAGIC_AT, true) !== GROUP_MAGIC || view.getUint32(at + 24, true) !== position)
+    return undefined
   const length = view.getUint32(at + 8, true)
   if (getSafeU64(view, at + 16) !== file.generation) return undefined
   if (length < GROUP_HEADER_SIZE || length > limit - position) return undefined
   return {
-    crc,
+    crc: view.getUint32(at, true),
     length,
     bodyCrc: view.getUint32(at + 12, true),
     generation: file.generation,

@@ -21,6 +21,7 @@
  */
 import { type ByteArea, createArea, getSafeU64, setSafeU64 } from './byte-area.ts'
 import { type Checksum, crc32 } from './checksum.ts'
+import { isNear, isSound } from './header-sum.ts'
 
 export const SEGMENT_VERSION = 1
 export const SEGMENT_HEADER_SIZE = 64
@@ -103,20 +104,24 @@ export function encodeSegmentHeader(area: ByteArea, at: number, header: SegmentH
   view.setUint32(at + 60, crc32(bytes, at, at + 60, 0), true)
 }
 
-/** @returns undefined when the bytes are no header; version, store and key are the caller's to check. */
-export function decodeSegmentHeader(area: ByteArea): SegmentHeader | undefined {
+/**
+ * A flipped bit is put right in the area.
+ *
+ * @returns undefined when the bytes at `at` are no header; version, store and key are the caller's to check.
+ */
+export function decodeSegmentHeader(area: ByteArea, at = 0): SegmentHeader | undefined {
   const { view, bytes } = area
-  if (bytes.length < SEGMENT_HEADER_SIZE || view.getUint32(0, true) !== SEGMENT_MAGIC) return undefined
-  if (view.getUint32(60, true) !== crc32(bytes, 0, 60, 0)) return undefined
+  if (at + SEGMENT_HEADER_SIZE > bytes.length || !isNear(view.getUint32(at, true), SEGMENT_MAGIC)) return undefined
+  if (!isSound(area, at, at + 60, at + 60, 0) || view.getUint32(at, true) !== SEGMENT_MAGIC) return undefined
   return {
-    version: view.getUint16(4, true),
-    storeIdBytes: bytes.slice(8, 24),
-    key: view.getUint32(24, true),
-    seed: view.getUint32(28, true),
-    baseOffset: view.getBigUint64(32, true),
-    runNumber: getSafeU64(view, 40),
-    createdAtUs: view.getBigUint64(48, true),
-    encryptionKeyId: view.getUint32(56, true),
+    version: view.getUint16(at + 4, true),
+    storeIdBytes: bytes.slice(at + 8, at + 24),
+    key: view.getUint32(at + 24, true),
+    seed: view.getUint32(at + 28, true),
+    baseOffset: view.getBigUint64(at + 32, true),
+    runNumber: getSafeU64(view, at + 40),
+    createdAtUs: view.getBigUint64(at + 48, true),
+    encryptionKeyId: view.getUint32(at + 56, true),
   }
 }
 
@@ -142,6 +147,8 @@ export function encodeBlockHeader(area: ByteArea, at: number, block: BlockHeader
 }
 
 /**
+ * A flipped bit is put right in the area.
+ *
  * @param position where in the file the bytes at `at` lie: a header names its own place, so that a misdirected write or a
  *   copy inside a payload never passes.
  * @param fileSize a block that would pass it is none.
@@ -154,9 +161,10 @@ export function decodeBlockHeader(
   fileSize: number,
 ): BlockHeader | undefined {
   const { view, bytes } = area
-  if (at + BLOCK_HEADER_SIZE > bytes.length || view.getUint32(at + 4, true) !== BLOCK_MAGIC) return undefined
-  if (view.getUint32(at + 76, true) !== position) return undefined
-  if (view.getUint32(at, true) !== crc32(bytes, at + 4, at + BLOCK_HEADER_SIZE, seed)) return undefined
+  if (at + BLOCK_HEADER_SIZE > bytes.length || !isNear(view.getUint32(at + 4, true), BLOCK_MAGIC)) return undefined
+  if (!isNear(view.getUint32(at + 76, true), position)) return undefined
+  if (!isSound(area, at + 4, at + BLOCK_HEADER_SIZE, at, seed)) return undefined
+  if (view.getUint32(at + 4, true) !== BLOCK_MAGIC || view.getUint32(at + 76, true) !== position) return undefined
   const storedSize = view.getUint32(at + 8, true)
   const codec = view.getUint8(at + 22)
   if (storedSize > fileSize - position - BLOCK_HEADER_SIZE || codec > LAST_CODEC) return undefined
@@ -205,11 +213,11 @@ export function encodeSegmentIndex(
   return bytes
 }
 
-/** Reads the trailer from the last bytes of a file. @returns undefined when the file was not sealed, or is damaged. */
+/** Reads the trailer from the last bytes of a file; a flipped bit is put right. @returns undefined when the file was not sealed, or is damaged. */
 export function decodeSegmentTrailer(area: ByteArea, seed: number, fileSize: number): SegmentTrailer | undefined {
   const { view, bytes } = area
-  if (bytes.length < SEGMENT_TRAILER_SIZE || view.getUint32(0, true) !== TRAILER_MAGIC) return undefined
-  if (view.getUint32(28, true) !== crc32(bytes, 0, 28, seed)) return undefined
+  if (bytes.length < SEGMENT_TRAILER_SIZE || !isNear(view.getUint32(0, true), TRAILER_MAGIC)) return undefined
+  if (!isSound(area, 0, 28, 28, seed) || view.getUint32(0, true) !== TRAILER_MAGIC) return undefined
   const blockCount = view.getUint32(4, true)
   const indexPosition = view.getUint32(8, true)
   if (indexPosition + blockCount * INDEX_ENTRY_SIZE + SEGMENT_TRAILER_SIZE !== fileSize) return undefined

@@ -25,6 +25,7 @@ import {
   JOURNAL_HEADER_SIZE,
   JOURNAL_VERSION,
   type JournalHeader,
+  nextPositions,
   seedOf,
 } from '../core/journal-format.ts'
 import { MAX_JOURNAL_FILE_NUMBER } from '../core/journal-index.ts'
@@ -327,15 +328,20 @@ interface GroupRange {
 }
 
 function findGroups(area: ByteArea, file: { generation: number; salt: bigint }, checksum: Checksum): FoundGroup[] {
-  const groups: FoundGroup[] = []
+  const groups = new Map<number, FoundGroup>()
   const size = area.bytes.length
-  for (const position of groupCandidates(area.bytes)) {
+  const look = (position: number): void => {
+    if (groups.has(position) || position + GROUP_HEADER_SIZE > size) return
     const header = decodeGroupHeader(area, position, file, position, size)
-    if (header === undefined) continue
+    if (header === undefined) return
     const crc = checksum(area.bytes, position + GROUP_HEADER_SIZE, position + header.length, 0)
-    groups.push({ header, isWhole: crc === header.bodyCrc })
+    groups.set(position, { header, isWhole: crc === header.bodyCrc })
   }
-  return groups
+  for (const position of groupCandidates(area.bytes)) look(position)
+  // The bit that flipped may be one of those that the search goes by: then the group before says where to look.
+  look(FIRST_GROUP_AT)
+  for (const { header } of groups.values()) for (const position of nextPositions(header)) look(position)
+  return [...groups.values()].sort((a, b) => a.header.position - b.header.position)
 }
 
 /**

@@ -104,10 +104,10 @@ function groupsOf(file: string): number[] {
   return groups
 }
 
-/** One bit of each group's header. */
+/** Two bits of each group's header: a single one would be put right. */
 function rotGroups(file: string): void {
   const bytes = fs.readFileSync(file)
-  for (const at of groupsOf(file)) bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at)
+  for (const at of groupsOf(file)) bytes.writeUInt8(bytes.readUInt8(at) ^ 3, at)
   fs.writeFileSync(file, bytes)
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { areaOf, createArea } from '../../../../src/log/core/byte-area.ts'
+import { areaOf, type ByteArea, createArea } from '../../../../src/log/core/byte-area.ts'
 import { crc32 } from '../../../../src/log/core/checksum.ts'
 import {
   BLOCK_HEADER_SIZE,
@@ -16,6 +16,7 @@ import {
   SEGMENT_HEADER_SIZE,
   SEGMENT_TRAILER_SIZE,
 } from '../../../../src/log/core/segment-format.ts'
+import { bitsOf, flipped } from '../../../support/flipped-bits.ts'
 
 const SEGMENT = {
   version: 1,
@@ -66,6 +67,31 @@ test('a block header has the documented bytes and reads back', () => {
       '050000000000000006000000000000000c00000000000000020000000a0000000000000040000000',
   )
   assert.deepEqual(decodeBlockHeader(area, 0, SEGMENT.seed, 64, 244), BLOCK)
+})
+
+test('of the headers of a file and a block, and of a trailer, one flipped bit is put right, two are damage', () => {
+  const file = createArea(SEGMENT_HEADER_SIZE)
+  encodeSegmentHeader(file, 0, SEGMENT)
+  const block = createArea(BLOCK_HEADER_SIZE)
+  encodeBlockHeader(block, 0, BLOCK, SEGMENT.seed)
+  const trailer = areaOf(encodeSegmentIndex([], { indexPosition: 500, lastTimeUs: 9n, seed: SEGMENT.seed }))
+  const decodes: [ByteArea, (area: ByteArea) => unknown][] = [
+    [file, (area) => decodeSegmentHeader(area)],
+    [block, (area) => decodeBlockHeader(area, 0, SEGMENT.seed, BLOCK.position, 244)],
+    [trailer, (area) => decodeSegmentTrailer(area, SEGMENT.seed, 532)],
+  ]
+  for (const [sound, decode] of decodes) {
+    const header = decode(sound)
+    assert.ok(header)
+    for (const bit of bitsOf(sound)) {
+      const area = flipped(sound, bit)
+      assert.deepEqual(decode(area), header, `bit ${bit}`)
+      assert.deepEqual(area.bytes, sound.bytes)
+      for (const other of bitsOf(sound)) {
+        if (other !== bit) assert.equal(decode(flipped(flipped(sound, bit), other)), undefined)
+      }
+    }
+  }
 })
 
 test('a block of another file, another place, or longer than the file is none', () => {
