@@ -60,6 +60,7 @@ import { Producers } from './producers.ts'
 import {
   clearLeftovers,
   reportAdopted,
+  reportCopiedHeaders,
   reportLostEnds,
   reportMissingFiles,
   reportUnknownKeys,
@@ -137,6 +138,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     reportUnknownKeys(recovered, report)
     reportUnreadable(recovered, report)
     reportLostEnds(recovered, options)
+    reportCopiedHeaders(recovered, report)
     reportMissingFiles(recovered, report)
     reportUnopened(recovered.damage.unopened, report, options.setAside)
     this.#runNumber = recovered.highestRun

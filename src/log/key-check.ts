@@ -8,10 +8,11 @@ import { DescriptorFiles, type Found } from './catalog/descriptor-files.ts'
 import { numberOf, partitionFolder, STORE_FILE, STREAMS, topicFolder, topicsFolder } from './catalog/layout.ts'
 import { areaOf } from './core/byte-area.ts'
 import { decodeJournalHeader, JOURNAL_HEADER_SIZE } from './core/journal-format.ts'
-import { decodeSegmentHeader, parseSegmentName, SEGMENT_HEADER_SIZE } from './core/segment-format.ts'
+import { parseSegmentName } from './core/segment-format.ts'
 import type { FileSystem } from './io/file-system.ts'
 import { journalPath } from './io/journal-file.ts'
 import { keyWrong } from './io/key-source.ts'
+import { type NamedSegment, readSegmentHeader } from './io/segment-header.ts'
 import { formatKeyId, type StoreKeys } from './io/store-keys.ts'
 
 const SEPARATOR = ' '
@@ -66,22 +67,33 @@ function* sealedFiles(fileSystem: FileSystem): Generator<{ path: string; keyId: 
     if (header !== undefined && header.encryptionKeyId !== 0)
       yield { path: journalPath(number), keyId: header.encryptionKeyId }
   }
-  for (const path of segmentPaths(fileSystem)) {
-    const header = decodeSegmentHeader(areaOf(readStart(fileSystem, path, SEGMENT_HEADER_SIZE)))
-    if (header !== undefined && header.encryptionKeyId !== 0) yield { path, keyId: header.encryptionKeyId }
+  for (const { file, key } of segmentFiles(fileSystem)) {
+    const keyId = segmentKeyId(fileSystem, file, key)
+    if (keyId !== 0) yield { path: file.path, keyId }
   }
 }
 
-function* segmentPaths(fileSystem: FileSystem): Generator<string> {
+function* segmentFiles(fileSystem: FileSystem): Generator<{ file: NamedSegment; key: number }> {
   for (const streamId of numbersIn(fileSystem, STREAMS)) {
     for (const topicId of numbersIn(fileSystem, topicsFolder(streamId))) {
       for (const key of numbersIn(fileSystem, topicFolder(streamId, topicId))) {
         const folder = partitionFolder(streamId, topicId, key)
         for (const { name } of fileSystem.list(folder)) {
-          if (parseSegmentName(name) !== undefined) yield `${folder}/${name}`
+          const parsed = parseSegmentName(name)
+          if (parsed !== undefined) yield { file: { path: `${folder}/${name}`, ...parsed }, key }
         }
       }
     }
+  }
+}
+
+/** @returns 0 for one that is plain, or has no header. */
+function segmentKeyId(fileSystem: FileSystem, file: NamedSegment, key: number): number {
+  const handle = fileSystem.open(file.path, 'existing')
+  try {
+    return readSegmentHeader(handle, file, key)?.encryptionKeyId ?? 0
+  } finally {
+    handle.close()
   }
 }
 

@@ -79,6 +79,14 @@ export function reportLostEnds(
   }
 }
 
+/** All blocks go by them, so there is a copy behind the first page. */
+export function reportCopiedHeaders({ copiedPaths }: Recovered, report: ReportFinding): void {
+  for (const path of copiedPaths) {
+    const text = `${path} ${HEADER_COPIED}`
+    report({ event: 'log.header.unreadable', level: 'error', text, fields: { path, error_code: 'EDGE_BATCH_CORRUPT' } })
+  }
+}
+
 /** Nothing else tells of them: who reads goes on above all offsets that they may have given. */
 export function reportMissingFiles({ missing }: Recovered, report: ReportFinding): void {
   for (const { level, path, text } of describeMissing(missing)) {
@@ -93,6 +101,10 @@ export interface MissingFinding {
   /** Goes on from the path. */
   readonly text: string
 }
+
+/** Goes on from the path. */
+export const HEADER_COPIED =
+  'begins with something else than its header, which is read from its copy: what its first page held is lost'
 
 const CONSEQUENCE = 'messages acknowledged since the last repack may be lost; new ones get offsets above theirs'
 

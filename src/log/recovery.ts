@@ -73,6 +73,8 @@ export interface Recovered {
   readonly repeatedPaths: readonly string[]
   /** Files of large batches that no journal batch names. */
   readonly orphanPaths: readonly string[]
+  /** Segments whose header was read from its copy. */
+  readonly copiedPaths: ReadonlySet<string>
 }
 
 /** What the journal holds of one partition, gathered batch by batch. */
@@ -127,6 +129,7 @@ export function recoverPartitions(options: RecoveryOptions): Recovered {
   const missing = missingOf(options.journal, options.hints.journalFiles())
   noteMissing(damage, missing, options.journalFileSize)
   const segmentsOf = new Map<LogPartition, RecoveredSegments>()
+  const copiedPaths = new Set<string>()
   for (const partition of options.partitions.values()) {
     const segments = recoverSegments({
       fileSystem: options.fileSystem,
@@ -135,6 +138,7 @@ export function recoverPartitions(options: RecoveryOptions): Recovered {
       keys: options.keys,
       journalFirst: found.get(partition.key)?.first,
       externalRuns: new Set(found.get(partition.key)?.externalRuns.values()),
+      copied: (path) => copiedPaths.add(path),
       isJournalIgnored: options.rules.isJournalIgnored === true,
     })
     segmentsOf.set(partition, segments)
@@ -162,6 +166,7 @@ export function recoverPartitions(options: RecoveryOptions): Recovered {
     damagedPaths: all.flatMap((each) => each.damagedPaths),
     repeatedPaths: all.flatMap((each) => each.repeatedPaths),
     orphanPaths: all.flatMap((each) => each.orphanPaths),
+    copiedPaths,
   }
 }
 

@@ -15,7 +15,7 @@ import type { EngineRules } from '../../src/log/engine-options.ts'
 import { plainCodec } from '../../src/log/io/block-codec.ts'
 import type { StoreKeys } from '../../src/log/io/store-keys.ts'
 import type { LogPartition } from '../../src/log/partition.ts'
-import { type DamageParts, rotJournal, rotSegment } from './log-world-damage.ts'
+import { type DamageParts, rotJournal, rotSegment, rotSegmentHeader } from './log-world-damage.ts'
 import {
   check,
   drained,
@@ -43,6 +43,8 @@ export interface WorldOptions {
   readonly rules?: EngineRules
   /** Bits flip on a disk that is otherwise sound; off to look at crashes alone. */
   readonly isRotting?: boolean
+  /** In that part of all steps damage comes beside that, most of all to headers. Only where no sync fails. */
+  readonly rotRate?: number
   /** Part of the syncs that fail, instead of one drawn. */
   readonly syncFailureRate?: number
   /** Keys of the next open; plain when left out. */
@@ -77,6 +79,7 @@ export class LogWorld {
   #isLossTold = false
   #nextId = 1
   readonly #hints = new FakeHints()
+  readonly #rottenHeaders = new Set<string>()
   /** What comes next, before chance has its say again. */
   readonly #plan: (() => void | Promise<void>)[] = []
 
@@ -122,6 +125,8 @@ export class LogWorld {
       await planned()
       return drained()
     }
+    const { rotRate = 0 } = this.#options
+    if (rotRate > 0 && this.random.chance(rotRate)) this.#rot(rotSegmentHeader)
     const roll = this.random.below(1000)
     const keys = [...this.#known.keys()]
     const key = keys[this.random.below(keys.length)]
@@ -319,7 +324,7 @@ export class LogWorld {
     }
   }
 
-  #rot(): void {
+  #rot(more?: (parts: DamageParts) => boolean): void {
     if (this.#options.isRotting === false || this.disk.syncFailureRate > 0 || this.disk.shortWriteRate > 0) return
     const { random, disk } = this
     const parts: DamageParts = {
@@ -328,6 +333,11 @@ export class LogWorld {
       engine: this.#live,
       known: this.#known,
       note: (text) => this.#note(text),
+      rottenHeaders: this.#rottenHeaders,
+    }
+    if (more !== undefined) {
+      if (more(parts)) this.counts.rots++
+      return
     }
     const isJournal = random.chance(0.5)
     if (!(isJournal ? rotJournal(parts) : rotSegment(parts))) return

@@ -175,6 +175,15 @@ export class SimDisk {
     }
   }
 
+  /** The same of a whole page: it reads as garbage from now on. */
+  garblePage(path: string, page: number): void {
+    const inode = this.#file(path)
+    const garbage = Uint8Array.from({ length: PAGE }, () => this.random.below(256))
+    for (const { view } of [inode.cache, inode.durable]) {
+      view.set(garbage.subarray(0, Math.max(0, Math.min(PAGE, view.length - page * PAGE))), page * PAGE)
+    }
+  }
+
   isFileDirty(path: string): boolean {
     return this.#file(path).isDirty
   }

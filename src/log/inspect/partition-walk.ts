@@ -7,24 +7,18 @@ import type { StoredBatch } from '../../sdk/wire/batch.ts'
 import { BATCH_FLAG, BATCH_KIND, type BatchHeader } from '../core/batch-header.ts'
 import type { Checksum } from '../core/checksum.ts'
 import { later } from '../core/offset.ts'
-import {
-  BLOCK_HEADER_SIZE,
-  type BlockHeader,
-  decodeSegmentHeader,
-  parseSegmentName,
-  SEGMENT_HEADER_SIZE,
-  SEGMENT_VERSION,
-} from '../core/segment-format.ts'
+import { BLOCK_HEADER_SIZE, type BlockHeader, parseSegmentName } from '../core/segment-format.ts'
 import type { BlockCodec } from '../io/block-codec.ts'
 import { batchesOf } from '../io/block-place.ts'
 import type { FileSystem, LogFile } from '../io/file-system.ts'
 import type { JournalFile } from '../io/journal-file.ts'
 import { parseBatch, type ReadBatch } from '../io/journal-reader.ts'
-import { newerStore } from '../io/journal-recovery.ts'
 import { openBlockBody } from '../io/sealed-blocks.ts'
 import { SealedGroupReader } from '../io/sealed-group-reader.ts'
-import { blocksOf, readArea } from '../io/segment-scan.ts'
+import { type NamedSegment, readSegmentHeader } from '../io/segment-header.ts'
+import { blocksOf } from '../io/segment-scan.ts'
 import type { FileCipher, StoreKeys } from '../io/store-keys.ts'
+import { HEADER_COPIED } from '../recovery-report.ts'
 import type { InspectedPartition, Tell } from './names.ts'
 
 /** Where a batch lies in the journal: read again when it is its turn. */
@@ -84,12 +78,12 @@ export class PartitionWalk {
   async *batches(): AsyncGenerator<StoredBatch> {
     const { segments, externals } = this.#files()
     const pieces = [
-      ...segments.map(({ baseOffset, path }) => ({ baseOffset, path, place: null })),
-      ...this.#options.journal.map((place) => ({ baseOffset: place.header.baseOffset, path: null, place })),
+      ...segments.map((file) => ({ baseOffset: file.baseOffset, file, place: null })),
+      ...this.#options.journal.map((place) => ({ baseOffset: place.header.baseOffset, file: null, place })),
     ]
     // The sort is stable: of two that begin alike, the segment counts.
-    for (const { path, place } of pieces.sort((a, b) => compare(a.baseOffset, b.baseOffset))) {
-      if (path !== null) for await (const batch of this.#batchesOfSegment(path)) yield* this.#taken(batch)
+    for (const { file, place } of pieces.sort((a, b) => compare(a.baseOffset, b.baseOffset))) {
+      if (file !== null) for await (const batch of this.#batchesOfSegment(file)) yield* this.#taken(batch)
       if (place === null) continue
       if (place.header.kind === BATCH_KIND.external) {
         const external = externals.get(place.externalRun ?? -1)
@@ -106,38 +100,38 @@ export class PartitionWalk {
   // ---- segments ----------------------------------------------------------------------------------------------------------
 
   /** Segments in order, and by run number the files of large batches, which count when the journal names them. */
-  #files(): { segments: { path: string; baseOffset: bigint }[]; externals: Map<number, string> } {
+  #files(): { segments: NamedSegment[]; externals: Map<number, NamedSegment> } {
     const { fileSystem, partition, tell } = this.#options
-    const segments: { path: string; baseOffset: bigint; runNumber: number }[] = []
-    const externals = new Map<number, string>()
+    const segments: NamedSegment[] = []
+    const externals = new Map<number, NamedSegment>()
     for (const { name } of fileSystem.list(partition.directory)) {
       const parsed = parseSegmentName(name)
       const path = `${partition.directory}/${name}`
       if (parsed === undefined) tell('warn', path, 'is no file of ours and is set aside at the next start')
-      else if (parsed.isExternal) externals.set(parsed.runNumber, path)
+      else if (parsed.isExternal) externals.set(parsed.runNumber, { path, ...parsed })
       else segments.push({ path, ...parsed })
     }
     segments.sort((a, b) => compare(a.baseOffset, b.baseOffset) || a.runNumber - b.runNumber)
     return { segments, externals }
   }
 
-  async *#batchesOfSegment(path: string): AsyncGenerator<ReadBatch> {
+  async *#batchesOfSegment(file: NamedSegment): AsyncGenerator<ReadBatch> {
     const { fileSystem, partition, keys, tell } = this.#options
+    const { path } = file
     const handle = fileSystem.open(path, 'existing')
     try {
       const size = handle.size()
       this.counts.segmentCount++
       this.counts.segmentBytes += size
-      const area = readArea(handle, 0, Math.min(size, SEGMENT_HEADER_SIZE))
-      const header = decodeSegmentHeader(area)
-      if (header !== undefined && header.version > SEGMENT_VERSION) throw newerStore(path, header.version)
-      if (header === undefined || header.key !== partition.key) {
+      const header = readSegmentHeader(handle, file, partition.key)
+      if (header === undefined) {
         tell('error', path, 'has no intact header: none of its messages can be read')
         return
       }
+      if (header.isCopy) tell('error', path, HEADER_COPIED)
       const keyId = header.encryptionKeyId
       const isSealedForUs = keyId !== 0 && this.#options.isBlind && !keys.has(keyId)
-      const cipher = keys.cipherFor(area.bytes, keyId)
+      const cipher = keys.cipherFor(header.bytes, keyId)
       for (const block of blocksOf(handle, header.seed, size)) {
         if (isSealedForUs) this.#countBlock(path, handle, block)
         else yield* await this.#readBlock({ path, handle, cipher }, block)

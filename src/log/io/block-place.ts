@@ -9,6 +9,7 @@ import {
   decodeBatchHeader,
 } from '../core/batch-header.ts'
 import { areaOf } from '../core/byte-area.ts'
+import { later } from '../core/offset.ts'
 import type { IndexEntry } from '../core/segment-format.ts'
 import { type BlockRange, MAX_RUN_SIZE } from './block-loader.ts'
 import { type ReadBatch, recordsStart } from './journal-reader.ts'
@@ -58,11 +59,21 @@ export function runFrom(
   return run
 }
 
-/** Whether offsets before the block were lost: not those that retention dropped, nor those a jump never gave. */
-function isMissingBefore({ entry, isFirst }: BlockPlace, from: bigint, raw: Uint8Array | undefined): boolean {
-  if (entry.baseOffset <= from || isFirst) return false
+/**
+ * Where offsets before the block begin that were lost: not those that retention dropped, nor those a jump never gave.
+ *
+ * @returns undefined when none were.
+ */
+function missingBefore(
+  { segment, entry, isFirst }: BlockPlace,
+  from: bigint,
+  raw: Uint8Array | undefined,
+): bigint | undefined {
+  // What lies below the oldest segment was dropped, perhaps while it was read.
+  const start = isFirst ? later(from, segment.baseOffset) : from
+  if (entry.baseOffset <= start) return undefined
   const header = raw === undefined ? undefined : decodeBatchHeader(areaOf(raw), 0, raw.length)
-  return header === undefined || (header.flags & BATCH_FLAG.hasGapBefore) === 0
+  return header !== undefined && (header.flags & BATCH_FLAG.hasGapBefore) !== 0 ? undefined : start
 }
 
 /** Takes what is wanted of a block; one that could not be read is passed over. @returns false when no more is wanted. */
@@ -73,7 +84,8 @@ export function takePlace(
   block: { readonly raw: Uint8Array; readonly isLasting: boolean } | undefined,
   taken: Taken,
 ): boolean {
-  if (isMissingBefore(place, from, block?.raw)) partition.damaged(from, place.entry.baseOffset, MISSING_BLOCKS)
+  const missing = missingBefore(place, from, block?.raw)
+  if (missing !== undefined) partition.damaged(missing, place.entry.baseOffset, MISSING_BLOCKS)
   if (block !== undefined && !takeBlock(block.raw, taken, block.isLasting)) return false
   return taken.isFull || taken.next >= place.end || taken.skipTo(place.end)
 }

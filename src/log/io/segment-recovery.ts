@@ -13,15 +13,12 @@ import {
   BLOCK_RAW_SIZE,
   type BlockHeader,
   decodeBlockHeader,
-  decodeSegmentHeader,
   parseSegmentName,
   SEGMENT_HEADER_SIZE,
-  SEGMENT_VERSION,
-  type SegmentHeader,
 } from '../core/segment-format.ts'
 import type { FileSystem, LogFile } from './file-system.ts'
-import { newerStore } from './journal-recovery.ts'
 import { Segment } from './segment.ts'
+import { type NamedSegment, type ReadSegmentHeader, readSegmentHeader } from './segment-header.ts'
 import {
   blocksOf,
   endOfBlock,
@@ -49,11 +46,7 @@ export interface RecoveredSegments {
   readonly highestRun: number
 }
 
-interface Found {
-  readonly path: string
-  readonly baseOffset: bigint
-  readonly runNumber: number
-}
+type Found = NamedSegment
 
 /** Sizes of the tail that is searched for the last block: most compressed blocks are small. */
 const TAIL_SIZES = [4096, 16_384, alignUp(BLOCK_RAW_SIZE + 2 * BLOCK_HEADER_SIZE, 4096)]
@@ -67,6 +60,8 @@ export interface SegmentRecoveryOptions {
   readonly journalFirst: bigint | undefined
   /** Runs that journal batches refer to. */
   readonly externalRuns: ReadonlySet<number>
+  /** The header of that file is read from its copy. */
+  readonly copied: (path: string) => void
   /** Rules left out by a test. */
   readonly isJournalIgnored?: boolean
 }
@@ -130,7 +125,7 @@ function withoutTwins(found: readonly Found[], options: SegmentRecoveryOptions, 
 function hasMessages(found: Found, options: SegmentRecoveryOptions): boolean {
   const handle = options.fileSystem.open(found.path, 'existing')
   try {
-    const header = readSegmentHeader(handle, found.path, options)
+    const header = readHeader(handle, found, options)
     return (
       header !== undefined &&
       [...blocksOf(handle, header.seed, handle.size())].some(({ recordCount }) => recordCount > 0)
@@ -144,7 +139,7 @@ function hasMessages(found: Found, options: SegmentRecoveryOptions): boolean {
 function openExternal(found: Found, options: SegmentRecoveryOptions, isExternal: boolean): Segment | undefined {
   const handle = options.fileSystem.open(found.path, 'existing')
   try {
-    const header = readSegmentHeader(handle, found.path, options)
+    const header = readHeader(handle, found, options)
     if (header === undefined) return undefined
     const size = handle.size()
     const block = readBlockHeader(handle, header.seed, SEGMENT_HEADER_SIZE, size)
@@ -196,7 +191,7 @@ function openFromBehind(
 function byName(found: Found, endOffset: bigint, options: SegmentRecoveryOptions): Segment {
   const handle = options.fileSystem.open(found.path, 'existing')
   try {
-    const header = readSegmentHeader(handle, found.path, options)
+    const header = readHeader(handle, found, options)
     const { seed = 0, cipher } = header ?? {}
     const segment = new Segment({ ...found, directory: options.directory, seed, cipher })
     segment.endOffset = endOffset
@@ -212,7 +207,7 @@ function byName(found: Found, endOffset: bigint, options: SegmentRecoveryOptions
 function openLast(found: Found, options: SegmentRecoveryOptions): { segment: Segment; lostSize: number } | undefined {
   const handle = options.fileSystem.open(found.path, 'existing')
   try {
-    const header = readSegmentHeader(handle, found.path, options)
+    const header = readHeader(handle, found, options)
     if (header === undefined) return undefined
     const size = handle.size()
     const newest = newestBlock(handle, header.seed, size)
@@ -298,15 +293,14 @@ function lastFromFront(
   return last
 }
 
-function readSegmentHeader(
+function readHeader(
   handle: LogFile,
-  path: string,
-  { key, keys }: Pick<SegmentRecoveryOptions, 'key' | 'keys'>,
-): (SegmentHeader & { readonly cipher: FileCipher | undefined }) | undefined {
-  const area = readArea(handle, 0, SEGMENT_HEADER_SIZE)
-  const header = decodeSegmentHeader(area)
-  if (header !== undefined && header.version > SEGMENT_VERSION) throw newerStore(path, header.version)
-  return header?.key === key ? { ...header, cipher: keys.cipherFor(area.bytes, header.encryptionKeyId) } : undefined
+  found: Found,
+  { key, keys, copied }: SegmentRecoveryOptions,
+): (ReadSegmentHeader & { readonly cipher: FileCipher | undefined }) | undefined {
+  const header = readSegmentHeader(handle, found, key)
+  if (header?.isCopy) copied(found.path)
+  return header && { ...header, cipher: keys.cipherFor(header.bytes, header.encryptionKeyId) }
 }
 
 const compare = (a: bigint, b: bigint): number => (a < b ? -1 : a > b ? 1 : 0)

@@ -3,6 +3,7 @@
  */
 import { alignUp, areaOf, type ByteArea, createArea } from '../core/byte-area.ts'
 import type { Checksum } from '../core/checksum.ts'
+import { PAGE_SIZE } from '../core/journal-format.ts'
 import {
   BLOCK_ALIGNMENT,
   BLOCK_FLAG,
@@ -18,7 +19,7 @@ import {
   SEGMENT_TRAILER_SIZE,
   type SegmentTrailer,
 } from '../core/segment-format.ts'
-import type { LogFile } from './file-system.ts'
+import { isShortage, type LogFile } from './file-system.ts'
 
 /** Bytes looked through at once for the next intact header behind a damaged one. */
 const SEARCH_SIZE = 64 * 1024
@@ -47,25 +48,41 @@ export function readBlockHeader(
   return decodeBlockHeader(area, 0, seed, position, fileSize)
 }
 
-/** All blocks with an intact header, in file order. Behind a damaged one the next intact header is looked for. */
+/**
+ * All blocks with an intact header, in file order. Behind a damaged one the next intact header is looked for, and behind what
+ * the disk does not give.
+ */
 export function* blocksOf(handle: LogFile, seed: number, fileSize: number): Generator<BlockHeader> {
   let position = SEGMENT_HEADER_SIZE
   while (position + BLOCK_HEADER_SIZE <= fileSize) {
     const block =
-      readBlockHeader(handle, seed, position, fileSize) ?? nextBlock(handle, seed, position + BLOCK_ALIGNMENT, fileSize)
+      decodeBlockHeader(readGiven(handle, position, BLOCK_HEADER_SIZE), 0, seed, position, fileSize) ??
+      nextBlock(handle, seed, position + BLOCK_ALIGNMENT, fileSize)
     if (block === undefined) return
     yield block
     position = endOfBlock(block)
   }
 }
 
-function nextBlock(handle: LogFile, seed: number, from: number, fileSize: number): BlockHeader | undefined {
-  for (let start = from; start + BLOCK_HEADER_SIZE <= fileSize; start += SEARCH_SIZE) {
-    const area = readArea(handle, start, Math.min(SEARCH_SIZE + BLOCK_HEADER_SIZE, fileSize - start))
-    const last = Math.min(area.bytes.length - BLOCK_HEADER_SIZE, SEARCH_SIZE - BLOCK_ALIGNMENT)
+/** The first block with an intact header that begins at `from` or behind it. */
+export function nextBlock(handle: LogFile, seed: number, from: number, fileSize: number): BlockHeader | undefined {
+  return searched(handle, { from, end: fileSize, length: BLOCK_HEADER_SIZE }, (area, at, position) =>
+    decodeBlockHeader(area, at, seed, position, fileSize),
+  )
+}
+
+/** @returns the first that `decode` makes of `length` bytes at any of the places where blocks may begin. */
+export function searched<T>(
+  handle: LogFile,
+  { from, end, length }: { readonly from: number; readonly end: number; readonly length: number },
+  decode: (area: ByteArea, at: number, position: number) => T | undefined,
+): T | undefined {
+  for (let start = from; start + length <= end; start += SEARCH_SIZE) {
+    const area = readGiven(handle, start, Math.min(SEARCH_SIZE + length, end - start))
+    const last = Math.min(area.bytes.length - length, SEARCH_SIZE - BLOCK_ALIGNMENT)
     for (let at = 0; at <= last; at += BLOCK_ALIGNMENT) {
-      const block = decodeBlockHeader(area, at, seed, start + at, fileSize)
-      if (block !== undefined) return block
+      const found = decode(area, at, start + at)
+      if (found !== undefined) return found
     }
   }
   return undefined
@@ -88,6 +105,27 @@ export function lastPosition(handle: LogFile, trailer: SegmentTrailer): number |
   if (trailer.blockCount === 0) return undefined
   const entry = readArea(handle, trailer.indexPosition + (trailer.blockCount - 1) * INDEX_ENTRY_SIZE, INDEX_ENTRY_SIZE)
   return entry.view.getUint32(INDEX_POSITION_AT, true)
+}
+
+/** Pages that the disk does not give become zeros, in which nothing is found. @throws EDGE_IO where the machine is short. */
+function readGiven(handle: LogFile, position: number, size: number): ByteArea {
+  try {
+    return readArea(handle, position, size)
+  } catch (error) {
+    if (isShortage(error)) throw error
+  }
+  const { bytes, view } = createArea(size)
+  for (let from = position, end = from; from < position + size; from = end) {
+    end = Math.min(alignUp(from + 1, PAGE_SIZE), position + size)
+    const pageView = bytes.subarray(from - position, end - position)
+    try {
+      handle.read(pageView, from)
+    } catch (error) {
+      if (isShortage(error)) throw error
+      pageView.fill(0)
+    }
+  }
+  return { bytes, view }
 }
 
 export function readArea(handle: LogFile, position: number, size: number): ByteArea {

@@ -27,6 +27,7 @@ import { syncFile } from './journal-file.ts'
 import { sealBlockBody } from './sealed-blocks.ts'
 import { Segment } from './segment.ts'
 import type { SegmentFiles } from './segment-files.ts'
+import { readSegmentHeader } from './segment-header.ts'
 import { entryOf } from './segment-scan.ts'
 import type { StoreKeys } from './store-keys.ts'
 
@@ -89,6 +90,7 @@ export class SegmentWriter {
   /** @throws EDGE_DISK_FULL, EDGE_IO: call `abort` then. */
   append(block: BlockFields, body: { codec: number; bytes: Uint8Array }): void {
     const draft = this.#draftFor(block)
+    if (needsCopy(draft, this.#nextPosition(draft))) this.#copyHeader(draft)
     const { cipher, runNumber } = draft.segment
     const position = this.#nextPosition(draft)
     const place = { position, previousPosition: draft.lastBlockPosition, runNumber }
@@ -219,7 +221,7 @@ export class SegmentWriter {
   }
 
   #nextPosition(draft: Draft): number {
-    const isFirst = draft.entries.length === 0 && !draft.isNew && !this.#options.isPageAlignmentSkipped
+    const isFirst = draft.length === draft.lengthBefore && !draft.isNew && !this.#options.isPageAlignmentSkipped
     return isFirst ? alignUp(draft.length, PAGE_SIZE) : alignUp(draft.length, BLOCK_ALIGNMENT)
   }
 
@@ -277,6 +279,13 @@ export class SegmentWriter {
     return draft
   }
 
+  /** A page that goes bad takes what it holds and no more: the header, of which all blocks go by, is then found again. */
+  #copyHeader(draft: Draft): void {
+    const { segment } = draft
+    const header = readSegmentHeader(this.#options.files.file(segment.path), segment, this.#options.key)
+    if (header !== undefined) this.#write(draft, header.bytes, this.#nextPosition(draft))
+  }
+
   #write(draft: Draft, bytes: Uint8Array, position: number): void {
     // Set before the call: what fails half-way is taken back as well.
     draft.length = position + bytes.length
@@ -284,5 +293,9 @@ export class SegmentWriter {
     this.#writtenBytes += bytes.length
   }
 }
+
+/** Before the first block that does not begin in the page of the header itself. */
+const needsCopy = ({ lastBlockPosition }: Draft, position: number): boolean =>
+  lastBlockPosition > 0 && lastBlockPosition < PAGE_SIZE && position >= PAGE_SIZE
 
 const hasChanged = (draft: Draft): boolean => draft.isNew || draft.length !== draft.lengthBefore

@@ -1,0 +1,62 @@
+/**
+ * The header of a segment file: from its beginning, or from the copy that stands before the first block behind the first page.
+ * Without it nothing of a file can be read, and the key of a sealed file comes from its bytes.
+ */
+import type { ByteArea } from '../core/byte-area.ts'
+import { PAGE_SIZE } from '../core/journal-format.ts'
+import {
+  decodeSegmentHeader,
+  SEGMENT_HEADER_SIZE,
+  SEGMENT_VERSION,
+  type SegmentHeader,
+  type SegmentName,
+} from '../core/segment-format.ts'
+import type { LogFile } from './file-system.ts'
+import { newerStore } from './journal-recovery.ts'
+import { nextBlock, readArea, searched } from './segment-scan.ts'
+
+export interface ReadSegmentHeader extends SegmentHeader {
+  /** As it was written: what the file's key comes from. */
+  readonly bytes: Uint8Array
+  /** The file begins with something else now: blocks that begin in its first page may be gone as well. */
+  readonly isCopy: boolean
+}
+
+export interface NamedSegment extends Pick<SegmentName, 'baseOffset' | 'runNumber'> {
+  readonly path: string
+}
+
+/**
+ * @param key of the partition whose folder it lies in.
+ * @returns undefined when there is none of that partition.
+ * @throws EDGE_STORE_NEWER; EDGE_IO when the disk does not give the first page, and there is no copy.
+ */
+export function readSegmentHeader(handle: LogFile, file: NamedSegment, key: number): ReadSegmentHeader | undefined {
+  let found: ReadSegmentHeader | undefined
+  let failure: unknown
+  try {
+    found = headerAt(readArea(handle, 0, SEGMENT_HEADER_SIZE), 0, false)
+  } catch (error) {
+    failure = error
+  }
+  found ??= copiedHeader(handle, file, key)
+  if (found === undefined && failure !== undefined) throw failure
+  if (found !== undefined && found.version > SEGMENT_VERSION) throw newerStore(file.path, found.version)
+  return found?.key === key ? found : undefined
+}
+
+/** What a client sent may look like a header: it counts only where blocks behind it go by its seed. */
+function copiedHeader(handle: LogFile, file: NamedSegment, key: number): ReadSegmentHeader | undefined {
+  const size = handle.size()
+  return searched(handle, { from: PAGE_SIZE, end: size, length: SEGMENT_HEADER_SIZE }, (area, at, position) => {
+    const header = headerAt(area, at, true)
+    const { baseOffset, runNumber } = file
+    if (header?.baseOffset !== baseOffset || header.runNumber !== runNumber || header.key !== key) return undefined
+    return nextBlock(handle, header.seed, position + SEGMENT_HEADER_SIZE, size) === undefined ? undefined : header
+  })
+}
+
+function headerAt(area: ByteArea, at: number, isCopy: boolean): ReadSegmentHeader | undefined {
+  const header = decodeSegmentHeader(area, at)
+  return header && { ...header, bytes: area.bytes.slice(at, at + SEGMENT_HEADER_SIZE), isCopy }
+}
