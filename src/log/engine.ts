@@ -138,7 +138,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     reportUnknownKeys(recovered, report)
     reportUnreadable(recovered, report)
     reportLostEnds(recovered, options)
-    reportCopiedHeaders(recovered, report)
+    reportCopiedHeaders(recovered, found, report)
     reportMissingFiles(recovered, report)
     reportUnopened(recovered.damage.unopened, report, options.setAside)
     this.#runNumber = recovered.highestRun

@@ -39,7 +39,7 @@ export function journalSizes(
   again: readonly GroupBuilder[],
 ): JournalSizes {
   const longest = again.reduce((most, { length }) => Math.max(most, length), 0)
-  const fileSize = Math.max(configuredSize, alignUp(FIRST_GROUP_AT + longest + TAG_SIZE, PAGE_SIZE))
+  const fileSize = Math.max(configuredSize, alignUp(FIRST_GROUP_AT + longest + TAG_SIZE, PAGE_SIZE) + PAGE_SIZE)
   return { fileSize, largestSize: files.reduce((largest, { size }) => Math.max(largest, size), fileSize) }
 }
 
@@ -76,9 +76,10 @@ export function setFileStates(found: FoundJournal, isAllOnDisk: boolean, current
   tail.position = last === undefined ? FIRST_GROUP_AT : alignUp(last.position + last.length, PAGE_SIZE)
   // A file holds groups of one key alone, or plain ones alone.
   const isOfThisKey = tail.encryptionKeyId === currentKeyId
-  // One that was cut short is repacked and replaced, or it would be told of at each start.
+  // One that was cut short, or whose first page went bad, is repacked and replaced, or it would be told of at each start.
   const isCut = found.cutShort.some(({ name }) => name === String(tail.number))
-  if (isOfThisKey && !isCut && tail.position < tail.size - FIRST_GROUP_AT) tail.state = 'active'
+  const isWorn = isCut || tail.hasFailed
+  if (isOfThisKey && !isWorn && tail.position < tail.groupsEnd) tail.state = 'active'
 }
 
 /** The last group that is known to be synced. */

@@ -6,11 +6,10 @@
 import { parseStore } from './catalog/descriptor.ts'
 import { DescriptorFiles, type Found } from './catalog/descriptor-files.ts'
 import { numberOf, partitionFolder, STORE_FILE, STREAMS, topicFolder, topicsFolder } from './catalog/layout.ts'
-import { areaOf } from './core/byte-area.ts'
-import { decodeJournalHeader, JOURNAL_HEADER_SIZE } from './core/journal-format.ts'
 import { parseSegmentName } from './core/segment-format.ts'
-import type { FileSystem } from './io/file-system.ts'
+import type { FileSystem, LogFile } from './io/file-system.ts'
 import { journalPath } from './io/journal-file.ts'
+import { readJournalHeader } from './io/journal-header.ts'
 import { keyWrong } from './io/key-source.ts'
 import { type NamedSegment, readSegmentHeader } from './io/segment-header.ts'
 import { formatKeyId, type StoreKeys } from './io/store-keys.ts'
@@ -63,13 +62,17 @@ function* sealedFiles(fileSystem: FileSystem): Generator<{ path: string; keyId: 
   for (const { name } of fileSystem.list('journal')) {
     const number = numberOf(name)
     if (number === null) continue
-    const header = decodeJournalHeader(areaOf(readStart(fileSystem, journalPath(number), JOURNAL_HEADER_SIZE)))
-    if (header !== undefined && header.encryptionKeyId !== 0)
-      yield { path: journalPath(number), keyId: header.encryptionKeyId }
+    const path = journalPath(number)
+    const keyId = withFile(
+      fileSystem,
+      path,
+      (handle) => readJournalHeader(handle, path, undefined).header,
+    )?.encryptionKeyId
+    if (keyId) yield { path, keyId }
   }
   for (const { file, key } of segmentFiles(fileSystem)) {
-    const keyId = segmentKeyId(fileSystem, file, key)
-    if (keyId !== 0) yield { path: file.path, keyId }
+    const keyId = withFile(fileSystem, file.path, (handle) => readSegmentHeader(handle, file, key))?.encryptionKeyId
+    if (keyId) yield { path: file.path, keyId }
   }
 }
 
@@ -87,16 +90,6 @@ function* segmentFiles(fileSystem: FileSystem): Generator<{ file: NamedSegment; 
   }
 }
 
-/** @returns 0 for one that is plain, or has no header. */
-function segmentKeyId(fileSystem: FileSystem, file: NamedSegment, key: number): number {
-  const handle = fileSystem.open(file.path, 'existing')
-  try {
-    return readSegmentHeader(handle, file, key)?.encryptionKeyId ?? 0
-  } finally {
-    handle.close()
-  }
-}
-
 const numbersIn = (fileSystem: FileSystem, folder: string): readonly number[] =>
   fileSystem
     .list(folder)
@@ -104,12 +97,11 @@ const numbersIn = (fileSystem: FileSystem, folder: string): readonly number[] =>
     .map(({ name }) => numberOf(name))
     .filter((number) => number !== null)
 
-function readStart(fileSystem: FileSystem, path: string, size: number): Uint8Array {
-  const file = fileSystem.open(path, 'existing')
+function withFile<T>(fileSystem: FileSystem, path: string, use: (handle: LogFile) => T): T {
+  const handle = fileSystem.open(path, 'existing')
   try {
-    const bytes = new Uint8Array(size)
-    return bytes.subarray(0, file.read(bytes, 0))
+    return use(handle)
   } finally {
-    file.close()
+    handle.close()
   }
 }

@@ -3,7 +3,7 @@ import { formatBytes } from '../byte-text.ts'
 import type { EngineOptions } from './engine-options.ts'
 import type { FileSystem } from './io/file-system.ts'
 import { journalPath } from './io/journal-file.ts'
-import type { UnopenedGroup } from './io/journal-recovery.ts'
+import type { FoundJournal, UnopenedGroup } from './io/journal-recovery.ts'
 import type { LogPartition } from './partition.ts'
 import { partitionText, topicText } from './place-text.ts'
 import type { ReportFinding } from './ports.ts'
@@ -80,10 +80,19 @@ export function reportLostEnds(
 }
 
 /** All blocks go by them, so there is a copy behind the first page. */
-export function reportCopiedHeaders({ copiedPaths }: Recovered, report: ReportFinding): void {
+export function reportCopiedHeaders(
+  { copiedPaths }: Recovered,
+  { copiedNames }: FoundJournal,
+  report: ReportFinding,
+): void {
+  const event = 'log.header.unreadable'
+  for (const name of copiedNames) {
+    const path = `journal/${name}`
+    report({ event, level: 'warn', text: `${path} ${JOURNAL_HEADER_COPIED}`, fields: { path } })
+  }
   for (const path of copiedPaths) {
-    const text = `${path} ${HEADER_COPIED}`
-    report({ event: 'log.header.unreadable', level: 'error', text, fields: { path, error_code: 'EDGE_BATCH_CORRUPT' } })
+    const fields = { path, error_code: 'EDGE_BATCH_CORRUPT' }
+    report({ event, level: 'error', text: `${path} ${SEGMENT_HEADER_COPIED}`, fields })
   }
 }
 
@@ -102,9 +111,10 @@ export interface MissingFinding {
   readonly text: string
 }
 
-/** Goes on from the path. */
-export const HEADER_COPIED =
-  'begins with something else than its header, which is read from its copy: what its first page held is lost'
+const HEADER_COPIED = 'begins with something else than its header, which is read from its copy'
+/** Both go on from the path. */
+export const SEGMENT_HEADER_COPIED = `${HEADER_COPIED}: messages in blocks that begin in its first 4 KiB are lost`
+export const JOURNAL_HEADER_COPIED = `${HEADER_COPIED}: nothing of it is lost, and the file is made anew in its turn`
 
 const CONSEQUENCE = 'messages acknowledged since the last repack may be lost; new ones get offsets above theirs'
 

@@ -3,13 +3,21 @@
  * offsets that may cost. One bit of a header costs nothing.
  */
 import { createArea } from '../../src/log/core/byte-area.ts'
-import { decodeGroupHeader, GROUP_ALIGNMENT, GROUP_HEADER_SIZE, PAGE_SIZE } from '../../src/log/core/journal-format.ts'
+import {
+  decodeGroupHeader,
+  FIRST_GROUP_AT,
+  GROUP_ALIGNMENT,
+  GROUP_HEADER_SIZE,
+  type GroupHeader,
+  JOURNAL_HEADER_SIZE,
+  PAGE_SIZE,
+} from '../../src/log/core/journal-format.ts'
 import { BLOCK_HEADER_SIZE, type IndexEntry, SEGMENT_HEADER_SIZE } from '../../src/log/core/segment-format.ts'
 import type { LogEngine } from '../../src/log/engine.ts'
 import type { JournalFile } from '../../src/log/io/journal-file.ts'
 import type { Segment } from '../../src/log/io/segment.ts'
 import type { LogPartition } from '../../src/log/partition.ts'
-import { batchesIn, type Known } from './log-world-parts.ts'
+import { batchesIn, type Known, type Placed } from './log-world-parts.ts'
 import type { SeededRandom } from './seeded-random.ts'
 import type { SimDisk } from './sim-disk.ts'
 
@@ -21,11 +29,16 @@ export interface DamageParts {
   readonly note: (text: string) => void
   /** Headers of which a bit was flipped already, by file and place. */
   readonly rottenHeaders: Set<string>
+  /** Told when something of the journal may be lost. */
+  readonly producers: { isJournalDamaged: boolean }
 }
 
+/** One bit of the journal or of a segment. @returns whether it did. */
+export const rot = (parts: DamageParts): boolean => (parts.random.chance(0.5) ? rotJournal(parts) : rotSegment(parts))
+
 /** Flips a bit in a full journal file whose groups later, synced ones prove. @returns whether it did. */
-export function rotJournal(parts: DamageParts): boolean {
-  const { random, disk, engine } = parts
+function rotJournal(parts: DamageParts): boolean {
+  const { random, engine } = parts
   const { files, journal } = engine
   const active = files.active
   const sealed = files.all.filter((file) => file.state === 'sealed' && !file.isHeld)
@@ -33,28 +46,58 @@ export function rotJournal(parts: DamageParts): boolean {
   // Without a synced group behind it, damage at the end cannot be told from a torn tail.
   if (file === undefined || active === undefined || !journal.isProvenBy(active)) return false
   const position = 4096 + random.below(Math.max(1, Math.min(file.position, file.size) - 4096))
-  const batches = batchesIn(engine.partitions.values(), file.number)
-  const hit = batches.find(({ from, end }) => from <= position && position < end)
-  const sealedGroup = file.groupAt(position)
-  // A sealed group is opened whole or not at all.
-  if (sealedGroup !== undefined) {
-    const lost = batches.filter(({ from }) => sealedGroup.position <= from && from < sealedGroup.end)
+  markJournal(parts, file, position)
+  return rotBit(parts, `journal/${file.number}`, position)
+}
+
+/** What a bit at that place of a full journal file may cost. */
+function markJournal(parts: DamageParts, file: JournalFile, position: number): void {
+  const batches = batchesIn(parts.engine.partitions.values(), file.number)
+  const group = groupAround(file, position)
+  if (group !== undefined && position < group.position + GROUP_HEADER_SIZE) {
+    if (isFirstOf(parts, `journal/${file.number} ${file.generation}`, group.position)) return
+    parts.producers.isJournalDamaged = true
+    // Its batches are found again by their session's salt, where another group of the session tells it; else they go with it.
+    const lost = batches.filter(({ from }) => position < from && from < group.position + group.length)
     for (const { partition, baseOffset } of lost) markDamaged(parts, partition, baseOffset, 1n)
-  } else if (hit !== undefined) markDamaged(parts, hit.partition, hit.baseOffset, 1n)
-  // Between batches lies a group's header. Its batches are found again by their session's salt, where another group of
-  // the session tells it; else they go with it.
-  else {
-    const end = groupEnd(file, position)
-    const lost = batches.filter(({ from }) => position < from && from < end)
-    for (const { partition, baseOffset } of lost) markDamaged(parts, partition, baseOffset, 1n)
+    return
   }
-  parts.note(`rot journal/${file.number} at ${position}`)
-  disk.rot(`journal/${file.number}`, position)
-  return true
+  parts.producers.isJournalDamaged = true
+  const sealedGroup = file.groupAt(position)
+  const isHit = ({ from, end }: Placed): boolean =>
+    sealedGroup === undefined
+      ? from <= position && position < end
+      : // A sealed group is opened whole or not at all.
+        sealedGroup.position <= from && from < sealedGroup.end
+  for (const { partition, baseOffset } of batches.filter(isHit)) markDamaged(parts, partition, baseOffset, 1n)
+}
+
+/** In the header of any journal file, or of one of its groups: one bit, or the first or the last page of the file. */
+function rotJournalHeader(parts: DamageParts): boolean {
+  const { random, engine } = parts
+  const { files, journal } = engine
+  const file = files.all[random.below(files.all.length)]
+  if (file === undefined || file.generation === 0) return false
+  const path = `journal/${file.number}`
+  const groups = [...groupsOf(file)]
+  const group = groups[random.below(groups.length)]
+  if (group !== undefined && random.chance(0.5)) {
+    const isFull = file.state === 'sealed' && !file.isHeld && files.active !== undefined
+    if (!isFull || !journal.isProvenBy(files.active)) return false
+    const position = group.position + random.below(GROUP_HEADER_SIZE)
+    markJournal(parts, file, position)
+    return rotBit(parts, path, position)
+  }
+  // It stands there twice, and one of both is enough.
+  if (parts.disk.isFileDirty(path) || engine.maintenance.isBusy) return false
+  if (!isFirstOf(parts, `${path} ${file.generation}`, 0)) return false
+  const page = random.chance(0.5) ? 0 : file.size / PAGE_SIZE - 1
+  if (random.chance(0.5)) return garblePage(parts, path, page)
+  return rotBit(parts, path, page * PAGE_SIZE + random.below(JOURNAL_HEADER_SIZE))
 }
 
 /** The same in a block of a synced segment. */
-export function rotSegment(parts: DamageParts): boolean {
+function rotSegment(parts: DamageParts): boolean {
   const { random } = parts
   const place = segmentBlock(parts)
   if (place === undefined) return false
@@ -62,13 +105,12 @@ export function rotSegment(parts: DamageParts): boolean {
   const from = entries[number]?.position ?? 0
   const position = from + random.below((entries[number + 1]?.position ?? segment.sizeBytes) - from)
   if (position >= from + BLOCK_HEADER_SIZE || !isFirstOf(parts, segment.path, from)) markBlocks(parts, place, number)
-  rotBit(parts, segment, position)
-  return true
+  return rotBit(parts, segment.path, position)
 }
 
 /** In the header of a synced segment or of one of its blocks: one bit, or the whole page. */
-export function rotSegmentHeader(parts: DamageParts): boolean {
-  const { random, disk } = parts
+function rotSegmentHeader(parts: DamageParts): boolean {
+  const { random } = parts
   const place = segmentBlock(parts)
   if (place === undefined) return false
   const { segment, entries, number } = place
@@ -79,13 +121,16 @@ export function rotSegmentHeader(parts: DamageParts): boolean {
   if (!isMended && isOfBlock) markBlocks(parts, place, number)
   // Behind the first page there is a copy of the header, and a block of each that goes on there.
   if (!isMended && !isOfBlock) markBlocks(parts, place, ...firstPageOf(entries))
-  if (!isPage) rotBit(parts, segment, from + random.below(isOfBlock ? BLOCK_HEADER_SIZE : SEGMENT_HEADER_SIZE))
-  else {
-    parts.note(`garbage in the first page of ${segment.path}`)
-    parts.engine.segmentFiles.forget(segment.path)
-    disk.garblePage(segment.path, 0)
-  }
-  return true
+  if (isPage) return garblePage(parts, segment.path, 0)
+  const size = isOfBlock ? BLOCK_HEADER_SIZE : SEGMENT_HEADER_SIZE
+  return rotBit(parts, segment.path, from + random.below(size))
+}
+
+/** In a header of either. @returns whether it did. */
+export function rotHeader(parts: DamageParts): boolean {
+  const kinds = [rotJournalHeader, rotSegmentHeader]
+  const kind = kinds[parts.random.below(kinds.length)]
+  return kind?.(parts) === true
 }
 
 interface BlockPlace {
@@ -124,19 +169,31 @@ function isFirstOf({ rottenHeaders }: DamageParts, path: string, position: numbe
   return isFirst
 }
 
-function rotBit({ note, engine, disk }: DamageParts, { path }: Segment, position: number): void {
+function rotBit({ note, engine, disk }: DamageParts, path: string, position: number): true {
   note(`rot ${path} at ${position}`)
   engine.segmentFiles.forget(path)
   disk.rot(path, position)
+  return true
 }
 
-/** Of the group whose header lies at `position`; that itself between groups. */
-function groupEnd(file: JournalFile, position: number): number {
-  const area = createArea(GROUP_HEADER_SIZE)
-  const start = position - (position % GROUP_ALIGNMENT)
-  file.handle.read(area.bytes, start)
-  return start + (decodeGroupHeader(area, 0, file, start, file.size)?.length ?? 0)
+function garblePage({ note, engine, disk }: DamageParts, path: string, page: number): true {
+  note(`garbage in page ${page} of ${path}`)
+  engine.segmentFiles.forget(path)
+  disk.garblePage(path, page)
+  return true
 }
+
+function* groupsOf(file: JournalFile): Generator<GroupHeader> {
+  const area = createArea(GROUP_HEADER_SIZE)
+  for (let at = FIRST_GROUP_AT; at < Math.min(file.position, file.size); at += GROUP_ALIGNMENT) {
+    file.handle.read(area.bytes, at)
+    const header = decodeGroupHeader(area, 0, file, at, file.size)
+    if (header !== undefined) yield header
+  }
+}
+
+const groupAround = (file: JournalFile, position: number): GroupHeader | undefined =>
+  [...groupsOf(file)].find((group) => group.position <= position && position < group.position + group.length)
 
 function markDamaged({ known }: DamageParts, partition: LogPartition, from: bigint, count: bigint): void {
   known.get(partition.key)?.damaged.push({ from, end: from + count })

@@ -15,7 +15,7 @@ import type { EngineRules } from '../../src/log/engine-options.ts'
 import { plainCodec } from '../../src/log/io/block-codec.ts'
 import type { StoreKeys } from '../../src/log/io/store-keys.ts'
 import type { LogPartition } from '../../src/log/partition.ts'
-import { type DamageParts, rotJournal, rotSegment, rotSegmentHeader } from './log-world-damage.ts'
+import { type DamageParts, rot, rotHeader } from './log-world-damage.ts'
 import {
   check,
   drained,
@@ -126,7 +126,7 @@ export class LogWorld {
       return drained()
     }
     const { rotRate = 0 } = this.#options
-    if (rotRate > 0 && this.random.chance(rotRate)) this.#rot(rotSegmentHeader)
+    if (rotRate > 0 && this.random.chance(rotRate)) this.#rot(rotHeader)
     const roll = this.random.below(1000)
     const keys = [...this.#known.keys()]
     const key = keys[this.random.below(keys.length)]
@@ -139,7 +139,7 @@ export class LogWorld {
     else if (roll < 956) await this.#purge(key)
     else if (roll < 970) await this.#dropSegment(key)
     else if (roll < 973) this.#delete(key)
-    else if (roll < 980) this.#rot()
+    else if (roll < 980) this.#rot(rot)
     else if (roll < 987) await this.#crash('kill')
     else if (roll < 991) await this.#crash('cut')
     else if (roll < 992) await this.#crash('stop')
@@ -324,25 +324,18 @@ export class LogWorld {
     }
   }
 
-  #rot(more?: (parts: DamageParts) => boolean): void {
+  #rot(rotOf: (parts: DamageParts) => boolean): void {
     if (this.#options.isRotting === false || this.disk.syncFailureRate > 0 || this.disk.shortWriteRate > 0) return
-    const { random, disk } = this
-    const parts: DamageParts = {
-      random,
-      disk,
+    const isDone = rotOf({
+      random: this.random,
+      disk: this.disk,
       engine: this.#live,
       known: this.#known,
       note: (text) => this.#note(text),
       rottenHeaders: this.#rottenHeaders,
-    }
-    if (more !== undefined) {
-      if (more(parts)) this.counts.rots++
-      return
-    }
-    const isJournal = random.chance(0.5)
-    if (!(isJournal ? rotJournal(parts) : rotSegment(parts))) return
-    if (isJournal) this.#producers.isJournalDamaged = true
-    this.counts.rots++
+      producers: this.#producers,
+    })
+    if (isDone) this.counts.rots++
   }
 
   // ---- crashes ------------------------------------------------------------------------------------------------------

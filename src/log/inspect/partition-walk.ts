@@ -18,7 +18,7 @@ import { SealedGroupReader } from '../io/sealed-group-reader.ts'
 import { type NamedSegment, readSegmentHeader } from '../io/segment-header.ts'
 import { blocksOf } from '../io/segment-scan.ts'
 import type { FileCipher, StoreKeys } from '../io/store-keys.ts'
-import { HEADER_COPIED } from '../recovery-report.ts'
+import { SEGMENT_HEADER_COPIED } from '../recovery-report.ts'
 import type { InspectedPartition, Tell } from './names.ts'
 
 /** Where a batch lies in the journal: read again when it is its turn. */
@@ -128,7 +128,7 @@ export class PartitionWalk {
         tell('error', path, 'has no intact header: none of its messages can be read')
         return
       }
-      if (header.isCopy) tell('error', path, HEADER_COPIED)
+      if (header.isCopy) tell('error', path, SEGMENT_HEADER_COPIED)
       const keyId = header.encryptionKeyId
       const isSealedForUs = keyId !== 0 && this.#options.isBlind && !keys.has(keyId)
       const cipher = keys.cipherFor(header.bytes, keyId)

@@ -12,6 +12,7 @@ import {
   seedOf,
 } from '../core/journal-format.ts'
 import type { FileSystem, LogFile } from './file-system.ts'
+import { headerCopyAt } from './journal-header.ts'
 import type { FileCipher, StoreKeys } from './store-keys.ts'
 
 /**
@@ -65,6 +66,11 @@ export class JournalFile {
     this.cipher = header.cipher
   }
 
+  /** Groups end before its last page. Older versions, which kept no copy of the header there, wrote on to the end. */
+  get groupsEnd(): number {
+    return headerCopyAt(this.size)
+  }
+
   get isEmpty(): boolean {
     return this.#sessions.length === 0
   }
@@ -115,7 +121,13 @@ export class JournalFile {
     return this.#sessions.findLast((session) => session.from <= position)?.seed ?? 0
   }
 
-  /** Writes a header of its own and syncs it: only then is the file a spare. Nothing in it may be needed any more. */
+  /**
+   * Writes a header of its own, twice, and syncs both: only then is the file a spare. Nothing in it may be needed any more.
+   *
+   * A power cut may leave any mixture. The first page counts where it can be read: the new header begins an empty file, the
+   * old one is a file that was not prepared yet. Where it is garbage the copy says which of the two it is; the old one is
+   * still right, since files are prepared oldest first, and none behind a failure: no younger file has lost its groups.
+   */
   async prepare(
     header: Pick<JournalHeader, 'storeIdBytes' | 'generation' | 'salt' | 'keyFloor' | 'firstSequence'>,
     keys: StoreKeys,
@@ -133,6 +145,7 @@ export class JournalFile {
     encodeJournalHeader(area, { ...header, version: JOURNAL_VERSION, fileSize, encryptionKeyId })
     this.cipher = keys.cipherFor(area.bytes, encryptionKeyId)
     this.handle.write(area.bytes, 0)
+    this.handle.write(area.bytes, this.groupsEnd)
     await syncFile(this.handle)
     this.state = 'spare'
   }

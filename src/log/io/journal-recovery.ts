@@ -2,7 +2,6 @@
  * Reads the journal's files at open: headers, groups, then the batches of the groups that count. Decides nothing itself;
  * `core/journal-scan.ts` does. One file at a time lies in memory, and only while it is read.
  */
-import { EdgeError } from '../../errors.ts'
 import {
   BATCH_ALIGNMENT,
   BATCH_HEADER_SIZE,
@@ -15,15 +14,12 @@ import { areaOf, type ByteArea } from '../core/byte-area.ts'
 import type { Checksum } from '../core/checksum.ts'
 import {
   decodeGroupHeader,
-  decodeJournalHeader,
   FIRST_GROUP_AT,
   GROUP_ALIGNMENT,
   GROUP_HEADER_SIZE,
   GROUP_MAGIC_AT,
   GROUP_MAGIC_TEXT,
   type GroupHeader,
-  JOURNAL_HEADER_SIZE,
-  JOURNAL_VERSION,
   type JournalHeader,
   nextPositions,
   seedOf,
@@ -41,6 +37,7 @@ import {
 import { TAG_SIZE } from '../core/sealed-body.ts'
 import type { FileSystem } from './file-system.ts'
 import { JournalFile, journalPath } from './journal-file.ts'
+import { readJournalHeader } from './journal-header.ts'
 import { openGroupInPlace } from './sealed-groups.ts'
 import { type FileCipher, noKeys, type StoreKeys } from './store-keys.ts'
 
@@ -53,6 +50,8 @@ export interface FoundJournal {
   readonly generations: readonly number[]
   /** Files whose header cannot be read though something is written there, as when a power cut came while it was written. */
   readonly garbledNames: readonly string[]
+  /** Files whose header is read from its copy. */
+  readonly copiedNames: readonly string[]
   /** Files that end before the size their header says. */
   readonly cutShort: readonly CutFile[]
   /** Where the chain of groups must begin, as the newest header says; 0: nobody says it. */
@@ -123,6 +122,7 @@ export function readJournal(setting: Setting): FoundJournal {
   const found: FoundFile[] = []
   const strangers: string[] = []
   const garbledNames: string[] = []
+  const copiedNames: string[] = []
   const cutShort: CutFile[] = []
   const buffer = new FileBuffer()
   let newest: Partial<JournalHeader> & Pick<JournalHeader, 'generation'> = { generation: 0 }
@@ -133,23 +133,20 @@ export function readJournal(setting: Setting): FoundJournal {
     }
     const number = Number(name)
     const handle = setting.fileSystem.open(journalPath(number), 'existing')
+    const { header, isBlank } = readJournalHeader(handle, journalPath(number), setting.storeIdBytes)
     const area = buffer.read(handle)
-    const header = decodeJournalHeader(area)
-    if (header !== undefined && header.version > JOURNAL_VERSION) throw newerStore(`journal/${name}`, header.version)
-    const isOurs = header !== undefined && isSame(header.storeIdBytes, setting.storeIdBytes ?? header.storeIdBytes)
-    if (isOurs && header.generation > newest.generation) newest = { ...header }
-    const generation = isOurs ? header.generation : 0
-    const salt = isOurs ? header.salt : 0n
-    const encryptionKeyId = isOurs ? header.encryptionKeyId : 0
-    const cipher = (setting.keys ?? noKeys).cipherFor(area.bytes, encryptionKeyId)
+    if (header !== undefined && header.generation > newest.generation) newest = { ...header }
+    const { generation = 0, salt = 0n, encryptionKeyId = 0, isCopy = false } = header ?? {}
+    const cipher = header && (setting.keys ?? noKeys).cipherFor(header.bytes, encryptionKeyId)
     const file = new JournalFile(number, handle, { size: area.bytes.length, generation, salt, encryptionKeyId, cipher })
-    const isBlank = !area.bytes.subarray(0, JOURNAL_HEADER_SIZE).some((byte) => byte !== 0)
-    // Never prepared: who made it may have died at a sync that failed, and it reads well only until the cache is gone.
-    file.hasFailed = isBlank
+    // Never prepared: who made it may have died at a sync that failed, and it reads well only until the cache is gone. One
+    // whose first page went bad is made anew as well.
+    file.hasFailed = isBlank || isCopy
     files.push(file)
     const foundSize = area.bytes.length
-    if (!isOurs && !isBlank) garbledNames.push(name)
-    if (!isOurs) continue
+    if (header === undefined && !isBlank) garbledNames.push(name)
+    if (isCopy) copiedNames.push(name)
+    if (header === undefined) continue
     const groups = findGroups(area, { generation, salt }, setting.checksum)
     found.push({ id: number, generation, groups })
     file.unreadSize = Math.max(0, (groups[0]?.header.position ?? foundSize) - FIRST_GROUP_AT)
@@ -163,31 +160,35 @@ export function readJournal(setting: Setting): FoundJournal {
   const firstSequence = garbledNames.length === 0 ? (newest.firstSequence ?? 0) : 0
   const witness = storeId === undefined ? undefined : { storeId, nextKey }
   const generations = found.map(({ generation }) => generation)
-  const scan = scanJournal(found, setting.rules)
-  return { files, scan, strangers, generations, garbledNames, cutShort, firstSequence, witness }
+  const isCopied = ({ id }: FoundFile): boolean => copiedNames.includes(String(id))
+  const scan = scanJournal(
+    found.map((file) => (isCopied(file) ? withoutRecycled(file, newest.firstSequence ?? 0) : file)),
+    setting.rules,
+  )
+  return { files, scan, strangers, generations, garbledNames, copiedNames, cutShort, firstSequence, witness }
+}
+
+/**
+ * A copy of the life before last, whose groups lie in segments since: a younger file has been prepared, and its header says
+ * where the chain begins without them. Counted again they would make the journal begin there, and cut segments off.
+ */
+function withoutRecycled(file: FoundFile, firstSequence: number): FoundFile {
+  const groups = file.groups.filter(({ header }) => firstSequence > 0 && header.sequence >= firstSequence)
+  return { ...file, groups }
 }
 
 /** The first look: nothing is opened for good, nothing is touched. @throws EDGE_STORE_NEWER. */
 export function checkJournalVersions(fileSystem: FileSystem): void {
   for (const { name, isDirectory } of fileSystem.list('journal')) {
     if (isDirectory || !isFileName(name)) continue
-    const handle = fileSystem.open(journalPath(Number(name)), 'existing')
-    const bytes = new Uint8Array(JOURNAL_HEADER_SIZE)
-    handle.read(bytes, 0)
-    handle.close()
-    const header = decodeJournalHeader(areaOf(bytes))
-    if (header !== undefined && header.version > JOURNAL_VERSION) throw newerStore(`journal/${name}`, header.version)
+    const path = journalPath(Number(name))
+    const handle = fileSystem.open(path, 'existing')
+    try {
+      readJournalHeader(handle, path, undefined)
+    } finally {
+      handle.close()
+    }
   }
-}
-
-export function newerStore(path: string, version: number): EdgeError {
-  return new EdgeError(
-    'EDGE_STORE_NEWER',
-    `${path} has format version ${version}, this version reads up to ${JOURNAL_VERSION}`,
-    {
-      details: { path, version, supported: JOURNAL_VERSION },
-    },
-  )
 }
 
 /** Visits every readable batch of the groups that count, in order; those of sealed groups as they are when opened. */
@@ -363,11 +364,14 @@ function* groupCandidates({ buffer, byteOffset, byteLength }: Uint8Array): Gener
 class FileBuffer {
   #bytes: Uint8Array<ArrayBuffer> = new Uint8Array(0)
 
-  /** @returns the whole file, until the next is read. */
+  /** @returns the whole file, until the next is read; zeros for the page of the header, which is read by itself. */
   read(handle: JournalFile['handle']): ByteArea {
-    if (this.#bytes.length < handle.size()) this.#bytes = new Uint8Array(handle.size())
-    const size = handle.read(this.#bytes.subarray(0, handle.size()), 0)
-    return areaOf(this.#bytes.subarray(0, size))
+    const fileSize = handle.size()
+    if (this.#bytes.length < fileSize) this.#bytes = new Uint8Array(fileSize)
+    this.#bytes.fill(0, 0, FIRST_GROUP_AT)
+    if (fileSize <= FIRST_GROUP_AT) return areaOf(this.#bytes.subarray(0, fileSize))
+    const size = handle.read(this.#bytes.subarray(FIRST_GROUP_AT, fileSize), FIRST_GROUP_AT)
+    return areaOf(this.#bytes.subarray(0, FIRST_GROUP_AT + size))
   }
 
   /** Gives the memory back without waiting for the collector. */
@@ -376,6 +380,3 @@ class FileBuffer {
     this.#bytes = new Uint8Array(0)
   }
 }
-
-const isSame = (a: Uint8Array, b: Uint8Array): boolean =>
-  a.length === b.length && a.every((byte, index) => byte === b[index])

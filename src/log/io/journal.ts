@@ -285,11 +285,11 @@ export class Journal {
   #fileFor(length: number): JournalFile | undefined {
     const active = this.#files.active
     if (active !== undefined) {
-      if (active.position + length <= active.size) return active
+      if (active.position + length <= active.groupsEnd) return active
       if (!this.#leave(active)) return undefined
     }
     const next = this.#files.activate()
-    if (next !== undefined) assert(next.position + length <= next.size, `group of ${length} bytes fits a file`)
+    if (next !== undefined) assert(next.position + length <= next.groupsEnd, `group of ${length} bytes fits a file`)
     // Else everything waits for the repack, which calls `fileReady`. Asked once, not with every append.
     if (next === undefined && !this.#isFileWanted) {
       this.#isFileWanted = true
@@ -313,7 +313,7 @@ export class Journal {
 
   /** Also without a next group: what lies in a full file may be repacked. */
   #leaveIfFull(active: JournalFile): void {
-    if (active.position >= active.size) this.#leave(active)
+    if (active.position >= active.groupsEnd) this.#leave(active)
   }
 
   #countPages(position: number, length: number): void {

@@ -67,7 +67,14 @@ export class GroupEncoder {
 /** @param at where the whole group lies in `area`. @returns its batches. @throws EDGE_DECRYPT_FAILED. */
 export function openGroup(cipher: FileCipher, area: ByteArea, at: number, header: GroupHeader): Uint8Array {
   const sealedView = area.bytes.subarray(at + GROUP_HEADER_SIZE, at + header.length)
-  return cipher.open(groupNonce(header), authenticatedOfGroup(area, at), sealedView)
+  return cipher.open(groupNonce(header), authenticatedOfGroup(headerArea(header), 0), sealedView)
+}
+
+/** Not as it lies there: a bit of it may have flipped that is put right where it was decoded. */
+function headerArea(header: GroupHeader): ByteArea {
+  const area = createArea(GROUP_HEADER_SIZE)
+  encodeGroupHeader(area, 0, header, 0)
+  return area
 }
 
 /**

@@ -12,7 +12,7 @@ import {
   type SegmentName,
 } from '../core/segment-format.ts'
 import type { LogFile } from './file-system.ts'
-import { newerStore } from './journal-recovery.ts'
+import { newerStore } from './journal-header.ts'
 import { nextBlock, readArea, searched } from './segment-scan.ts'
 
 export interface ReadSegmentHeader extends SegmentHeader {

@@ -27,7 +27,7 @@ import { syncFile } from './journal-file.ts'
 import { sealBlockBody } from './sealed-blocks.ts'
 import { Segment } from './segment.ts'
 import type { SegmentFiles } from './segment-files.ts'
-import { readSegmentHeader } from './segment-header.ts'
+import { type ReadSegmentHeader, readSegmentHeader } from './segment-header.ts'
 import { entryOf } from './segment-scan.ts'
 import type { StoreKeys } from './store-keys.ts'
 
@@ -90,7 +90,6 @@ export class SegmentWriter {
   /** @throws EDGE_DISK_FULL, EDGE_IO: call `abort` then. */
   append(block: BlockFields, body: { codec: number; bytes: Uint8Array }): void {
     const draft = this.#draftFor(block)
-    if (needsCopy(draft, this.#nextPosition(draft))) this.#copyHeader(draft)
     const { cipher, runNumber } = draft.segment
     const position = this.#nextPosition(draft)
     const place = { position, previousPosition: draft.lastBlockPosition, runNumber }
@@ -208,7 +207,7 @@ export class SegmentWriter {
 
   #draftFor(block: BlockFields): Draft {
     const last = this.#drafts.at(-1)
-    if (last !== undefined && !last.isSealed && !this.#isFull(last)) return last
+    if (last !== undefined && !last.isSealed && !this.#isFull(last) && this.#hasHeader(last)) return last
     this.roll()
     const draft = this.#begun(block.baseOffset)
     this.#drafts.push(draft)
@@ -279,11 +278,27 @@ export class SegmentWriter {
     return draft
   }
 
-  /** A page that goes bad takes what it holds and no more: the header, of which all blocks go by, is then found again. */
-  #copyHeader(draft: Draft): void {
-    const { segment } = draft
-    const header = readSegmentHeader(this.#options.files.file(segment.path), segment, this.#options.key)
-    if (header !== undefined) this.#write(draft, header.bytes, this.#nextPosition(draft))
+  /**
+   * A page that goes bad takes what it holds and no more: the header, which all blocks go by, stands once more before the
+   * first block that does not begin in the same page.
+   *
+   * @returns false when it went bad before that: the file takes no more blocks.
+   */
+  #hasHeader(draft: Draft): boolean {
+    const { segment, lastBlockPosition } = draft
+    const position = this.#nextPosition(draft)
+    if (lastBlockPosition === 0 || lastBlockPosition >= PAGE_SIZE || position < PAGE_SIZE) return true
+    const header = this.#readHeader(segment)
+    if (header !== undefined) this.#write(draft, header.bytes, position)
+    return header !== undefined
+  }
+
+  #readHeader(segment: Segment): ReadSegmentHeader | undefined {
+    try {
+      return readSegmentHeader(this.#options.files.file(segment.path), segment, this.#options.key)
+    } catch {
+      return undefined
+    }
   }
 
   #write(draft: Draft, bytes: Uint8Array, position: number): void {
@@ -293,9 +308,5 @@ export class SegmentWriter {
     this.#writtenBytes += bytes.length
   }
 }
-
-/** Before the first block that does not begin in the page of the header itself. */
-const needsCopy = ({ lastBlockPosition }: Draft, position: number): boolean =>
-  lastBlockPosition > 0 && lastBlockPosition < PAGE_SIZE && position >= PAGE_SIZE
 
 const hasChanged = (draft: Draft): boolean => draft.isNew || draft.length !== draft.lengthBefore

@@ -34,7 +34,10 @@ export const FINDING_ADVICE: readonly (readonly [prefix: string, advice: string]
     'log.segment.damaged',
     'The messages at the end are lost here; all else reads on. If the upstream has them, nothing is lost overall. Check the disk.',
   ],
-  ['log.header', 'What the first 4 KiB of the file held may be lost; all else of it reads on. Check the disk.'],
+  [
+    'log.header',
+    'All reads on but what the text says. The disk gave back something else than was written to it: check it.',
+  ],
   [
     'log.journal',
     'A file of the data folder was deleted or overwritten. What it held is lost here; see who else writes there.',
