@@ -8,6 +8,7 @@ import { systemClock } from '../../../src/clock.ts'
 import { EdgeError } from '../../../src/errors.ts'
 import { LOG_SETTINGS, type Log, openLog, type Partition } from '../../../src/log/index.ts'
 import type { FileSystem, LogFile } from '../../../src/log/io/file-system.ts'
+import { headerCopyAt } from '../../../src/log/io/journal-header.ts'
 import { createNodeFileSystem } from '../../../src/log/io/node-file-system.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
@@ -75,7 +76,7 @@ function faultyFile(path: string, inner: LogFile, faults: Faults): LogFile {
     readLater: (target, position) => inner.readLater(target, position),
     write(bytesView, position) {
       inner.write(bytesView, position)
-      isGroupWritten = position > 0
+      isGroupWritten = position > 0 && position < headerCopyAt(inner.size())
     },
     datasync(done) {
       const isOfJournal = path.startsWith('journal/')

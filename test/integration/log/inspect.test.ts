@@ -16,7 +16,7 @@ import { topicOptions } from '../../support/topic-options.ts'
 const SMALL_COUNT = 3000
 const LARGE_NUMBER = SMALL_COUNT
 const LARGE_SIZE = 600 * 1024
-const SETTINGS = { ...defaultsOf(LOG_SETTINGS), journal_file_size: 256 * 1024, segment_size: 4096 }
+const SETTINGS = { ...defaultsOf(LOG_SETTINGS), journal_file_size: 260 * 1024, segment_size: 4096 }
 
 async function closedStore(context: TestContext): Promise<string> {
   const folder = fs.mkdtempSync(join(tmpdir(), 'iggy-edge-inspect-'))

@@ -6,7 +6,9 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
 import type { EdgeError } from '../../../src/errors.ts'
+import { JOURNAL_HEADER_SIZE } from '../../../src/log/core/journal-format.ts'
 import { LOG_SETTINGS, type Log, openInspection, openLog, type Partition } from '../../../src/log/index.ts'
+import { headerCopyAt } from '../../../src/log/io/journal-header.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
 import { recordsOf } from '../../support/records.ts'
@@ -90,11 +92,18 @@ const LOSSES: readonly (readonly [string, (file: string) => void, RegExp])[] = [
     /error .*is cut short, 248\.0 KiB of 256\.0 KiB are missing: .* get offsets above theirs/,
   ],
   [
-    'garbled at its head',
-    (file) => fs.writeFileSync(file, Buffer.concat([Buffer.alloc(64, 7), fs.readFileSync(file).subarray(64)])),
+    'garbled at both ends',
+    (file) => {
+      for (const position of [0, headerCopyAt(FILE_SIZE)]) garble(file, position)
+    },
     /warn .*journal\/\d+ has no readable header .*unless a power cut came/,
   ],
 ]
+
+function garble(file: string, position: number): void {
+  const bytes = fs.readFileSync(file)
+  fs.writeFileSync(file, bytes.fill(7, position, position + JOURNAL_HEADER_SIZE))
+}
 
 for (const [how, lose, expected] of LOSSES) {
   test(`a journal file that is ${how} after a kill is told, and offsets go on above its own`, async (context) => {

@@ -1,0 +1,211 @@
+/** Headers of files that read as something else, or not at all: what their page held is lost and told, all else reads. */
+import assert from 'node:assert/strict'
+import * as fs from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { systemClock } from '../../../src/clock.ts'
+import { EdgeError } from '../../../src/errors.ts'
+import {
+  ENCRYPTION_SETTINGS,
+  type EncryptionSettings,
+  LOG_SETTINGS,
+  type Log,
+  openInspection,
+  openLog,
+  type Partition,
+} from '../../../src/log/index.ts'
+import type { FileSystem, LogFile } from '../../../src/log/io/file-system.ts'
+import { headerCopyAt } from '../../../src/log/io/journal-header.ts'
+import { createNodeFileSystem } from '../../../src/log/io/node-file-system.ts'
+import { silentLogger } from '../../../src/logger.ts'
+import { defaultsOf } from '../../../src/setting.ts'
+import { append, batchesOf, range, readAll, until } from '../../support/partition-steps.ts'
+import { topicOptions } from '../../support/topic-options.ts'
+
+const SETTINGS = { ...defaultsOf(LOG_SETTINGS), journal_file_size: 256 * 1024, journal_files: 3 }
+const PLAIN: EncryptionSettings = defaultsOf(ENCRYPTION_SETTINGS)
+const SEALED: EncryptionSettings = { ...PLAIN, enabled: true, key: Buffer.alloc(32, 1).toString('base64') }
+const KINDS = [
+  ['plain', PLAIN],
+  ['sealed', SEALED],
+] as const
+const PAGE = 4096
+/** Enough for several runs of one segment, with some left in the journal. */
+const COUNT = 2500
+
+interface Store {
+  readonly path: string
+  readonly encryption: EncryptionSettings
+}
+
+const open = ({ path, encryption }: Store, fileSystem?: FileSystem): Promise<Log> =>
+  openLog({
+    path,
+    clock: systemClock,
+    logger: silentLogger,
+    settings: SETTINGS,
+    encryption,
+    ...(fileSystem === undefined ? {} : { fileSystem }),
+  })
+
+function partitionOf(log: Log): Partition {
+  const [partition] = log.catalog.topic(0, 0)?.partitions ?? []
+  return partition ?? assert.fail('the topic is missing')
+}
+
+/** As a process leaves it that was killed after all acks. */
+async function killedStore(context: TestContext, encryption: EncryptionSettings): Promise<Store> {
+  const folder = fs.mkdtempSync(join(tmpdir(), 'edge-damaged-headers-'))
+  context.after(() => fs.rmSync(folder, { recursive: true, force: true }))
+  const living = { path: join(folder, 'living'), encryption }
+  const log = await open(living)
+  const { id } = await log.catalog.createStream('plant')
+  await log.catalog.createTopic(id, { name: 'pumps', partitionCount: 1, options: topicOptions('durable') })
+  const partition = partitionOf(log)
+  for (let from = 0; from < COUNT; from += 100) await append(log, partition, batchesOf(from, from + 100, 250))
+  await until(() => log.stats().journalUsedBytes < SETTINGS.journal_file_size)
+  const path = join(folder, 'killed')
+  fs.cpSync(living.path, path, { recursive: true })
+  fs.rmSync(join(path, 'lock'), { force: true })
+  await log.close()
+  return { path, encryption }
+}
+
+const filesOf = ({ path }: Store, pattern: string): string[] =>
+  fs.globSync(pattern, { cwd: path }).map((name) => join(path, name))
+
+function garble(file: string, position: number, size = PAGE): void {
+  const bytes = fs.readFileSync(file)
+  fs.writeFileSync(file, bytes.fill(0xa5, position, position + size))
+}
+
+/** The disk does not give the first page of any file whose path ends so. */
+function withoutFirstPage(inner: FileSystem, isHit: (path: string) => boolean): FileSystem {
+  return {
+    ...inner,
+    open: (path, mode) => (isHit(path) ? unreadableAtFirst(path, inner.open(path, mode)) : inner.open(path, mode)),
+  }
+}
+
+function unreadableAtFirst(path: string, inner: LogFile): LogFile {
+  const checked = (position: number, size: number): void => {
+    if (size > 0 && position < PAGE)
+      throw new EdgeError('EDGE_IO', `EIO on ${path}`, { details: { code: 'EIO', path } })
+  }
+  return {
+    size: () => inner.size(),
+    read(targetView, position) {
+      checked(position, targetView.length)
+      return inner.read(targetView, position)
+    },
+    async readLater(target, position) {
+      checked(position, target.length)
+      return inner.readLater(target, position)
+    },
+    write: (bytesView, position) => inner.write(bytesView, position),
+    datasync: (done) => inner.datasync(done),
+    truncate: (size) => inner.truncate(size),
+    close: () => inner.close(),
+  }
+}
+
+const findingsOf = (log: Log): string[] => log.findings().map(({ level, event, text }) => `${level} ${event} ${text}`)
+
+function checkFindings({ path, encryption }: Store): string[] {
+  using inspection = openInspection({ path, encryption })
+  return inspection.findings.map(({ level, path: at, text }) => `${level} ${at} ${text}`)
+}
+
+/** Reads all, and that all but the first is there, and told what is not. @returns how many are missing. */
+async function assertLostFirst(log: Log): Promise<number> {
+  const numbers = await readAll(partitionOf(log))
+  const lostCount = numbers[0] ?? COUNT
+  assert.deepEqual(numbers, range(lostCount, COUNT))
+  assert.ok(lostCount > 0 && lostCount < COUNT / 2, `${lostCount} are lost`)
+  const told = findingsOf(log)
+  const text = new RegExp(`^error log\\.hole\\.found offsets 0 to ${lostCount - 1} .* cannot be read`)
+  assert.ok(
+    told.some((each) => text.test(each)),
+    told.join('\n'),
+  )
+  return lostCount
+}
+
+const SEGMENT_TOLD = /^error log\.header\.unreadable streams\/0\/topics\/0\/\d+\/0+\.1\.seg begins with something else/
+
+for (const [kind, encryption] of KINDS) {
+  test(`garbage in the first page of a ${kind} segment costs the blocks that begin there, also at later starts`, async (context) => {
+    const store = await killedStore(context, encryption)
+    const [file, ...others] = filesOf(store, 'streams/**/*.seg')
+    assert.ok(file !== undefined && others.length === 0, 'there is one segment')
+    garble(file, 0)
+    for (let start = 0; start < 2; start++) {
+      await using log = await open(store)
+      const first = findingsOf(log)
+      assert.ok(
+        first.some((each) => SEGMENT_TOLD.test(each)),
+        first.join('\n'),
+      )
+      await assertLostFirst(log)
+    }
+    {
+      using inspection = openInspection(store)
+      const [partition] = inspection.topics[0]?.partitions ?? []
+      assert.ok(partition)
+      const walk = inspection.read(partition)
+      for await (const _batch of walk.batches()) assert.ok(walk.counts.messageCount > 0)
+      assert.ok(walk.counts.messageCount > COUNT / 2)
+      assert.ok(inspection.findings.some(({ path, text }) => path.endsWith('.seg') && /from its copy/.test(text)))
+    }
+  })
+
+  test(`a first page that the disk does not give costs a ${kind} segment no more than that`, async (context) => {
+    const store = await killedStore(context, encryption)
+    const fileSystem = withoutFirstPage(createNodeFileSystem(store.path), (path) => path.endsWith('.seg'))
+    await using log = await open(store, fileSystem)
+    await assertLostFirst(log)
+  })
+
+  test(`the first pages of all ${kind} journal files may be garbage: nothing is lost, and they are made anew`, async (context) => {
+    const store = await killedStore(context, encryption)
+    for (const file of filesOf(store, 'journal/*')) garble(file, 0)
+    assert.ok(
+      checkFindings(store).some((text) => /^warn journal\/\d .* from its copy: nothing of it is lost/.test(text)),
+    )
+    {
+      await using log = await open(store)
+      assert.deepEqual(await readAll(partitionOf(log)), range(0, COUNT))
+      const told = findingsOf(log)
+      assert.equal(told.filter((text) => /^warn log\.header\.unreadable journal\/\d begins/.test(text)).length, 3)
+      assert.deepEqual(
+        told.filter((text) => /^error/.test(text)),
+        [],
+      )
+    }
+    await (await open(store)).close()
+    await using log = await open(store)
+    assert.deepEqual(findingsOf(log), [])
+    assert.deepEqual(await readAll(partitionOf(log)), range(0, COUNT))
+  })
+
+  test(`first pages that the disk does not give cost a ${kind} journal nothing`, async (context) => {
+    const store = await killedStore(context, encryption)
+    const isOld = new Set(fs.readdirSync(join(store.path, 'journal')).map((name) => `journal/${name}`))
+    const fileSystem = withoutFirstPage(createNodeFileSystem(store.path), (path) => isOld.has(path))
+    await using log = await open(store, fileSystem)
+    assert.deepEqual(await readAll(partitionOf(log)), range(0, COUNT))
+  })
+}
+
+test('a journal file whose header and copy are garbage counts as empty, as it did without a copy', async (context) => {
+  const store = await killedStore(context, PLAIN)
+  for (const file of filesOf(store, 'journal/*')) {
+    garble(file, 0)
+    garble(file, headerCopyAt(SETTINGS.journal_file_size))
+  }
+  await using log = await open(store)
+  const numbers = await readAll(partitionOf(log))
+  assert.deepEqual(numbers, range(0, numbers.length))
+  assert.ok(findingsOf(log).some((text) => /^warn log\.journal\.file_missing .* has no readable header/.test(text)))
+})
