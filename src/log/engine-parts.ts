@@ -77,6 +77,7 @@ export function recover(
     hints,
     journalFileSize: journalSizes(settings.journal_file_size, needs.journal, []).largestSize,
     isAllOnDisk,
+    isCacheDoubtful: hadFailure && !isAllOnDisk,
     bootNumber: (highestSegmentBoot) => bootNumber(boots, bootHash, { hadFailure, highestSegmentBoot }),
     rules,
   })

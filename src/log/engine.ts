@@ -41,6 +41,7 @@ import {
   type SegmentWriting,
   segmentSizeOf,
 } from './engine-parts.ts'
+import { syncFound } from './found-segments.ts'
 import { reportHole } from './hole-report.ts'
 import { bodyChecksum } from './io/checksum.ts'
 import type { Journal } from './io/journal.ts'
@@ -110,6 +111,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   #gate: AppendGate | undefined
   #runNumber: number
   readonly #isMarkLast: boolean
+  readonly #unsyncedPaths: readonly string[]
   /** The clean stop before this start may still be all that the disk knows. */
   #isStartUnrecorded = false
   #isClosed = false
@@ -143,6 +145,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     reportUnopened(recovered.damage.unopened, report, options.setAside)
     this.#runNumber = recovered.highestRun
     this.#isMarkLast = recovered.isMarkLast
+    this.#unsyncedPaths = recovered.unsyncedPaths
 
     this.removal = createRemoval(options, {
       segmentFiles: this.segmentFiles,
@@ -191,6 +194,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
 
   /** Prepares files and waits until what was not proven is safe again. */
   async start(): Promise<void> {
+    await syncFound(this.#options.fileSystem, this.#unsyncedPaths)
     await this.maintenance.start()
     this.files.noteGenerations()
     if (this.#isMarkLast) return this.#startSession()

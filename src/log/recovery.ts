@@ -9,7 +9,7 @@ import { createArea } from './core/byte-area.ts'
 import type { Checksum } from './core/checksum.ts'
 import { GROUP_FLAG, GROUP_HEADER_SIZE, PAGE_SIZE } from './core/journal-format.ts'
 import { type MissingFiles, missingFiles } from './core/journal-ledger.ts'
-import { later } from './core/offset.ts'
+import { earlier, later } from './core/offset.ts'
 import type { BatchFields } from './core/pending-batch.ts'
 import { type BatchOwner, PendingBatch } from './core/pending-batch.ts'
 import { BLOCK_HEADER_SIZE, BLOCK_RAW_SIZE } from './core/segment-format.ts'
@@ -17,6 +17,7 @@ import { JUMP } from './core/watermark.ts'
 import type { FileSystem } from './io/file-system.ts'
 import { GroupBuilder, mergedGroup } from './io/group-buffer.ts'
 import { type DamageTally, type FoundBatch, type FoundJournal, visitBatches } from './io/journal-recovery.ts'
+import type { DamagedJournal } from './io/segment-extent.ts'
 import { type RecoveredSegments, recoverSegments } from './io/segment-recovery.ts'
 import type { StoreKeys } from './io/store-keys.ts'
 import type { LogPartition } from './partition.ts'
@@ -41,6 +42,8 @@ export interface RecoveryOptions {
   /** Bytes of one file: what a missing one may have held. */
   readonly journalFileSize: number
   readonly isAllOnDisk: boolean
+  /** A sync failed since the machine started: what can be read may be gone with the cache. */
+  readonly isCacheDoubtful: boolean
   /** Number of this machine start, above that of every start which left something. */
   readonly bootNumber: (highestSegmentBoot: number) => number
   readonly rules: RecoveryRules
@@ -73,6 +76,8 @@ export interface Recovered {
   readonly repeatedPaths: readonly string[]
   /** Files of large batches that no journal batch names. */
   readonly orphanPaths: readonly string[]
+  /** Of partitions whose segments may hold what only the cache has, and the journal not any more. */
+  readonly unsyncedPaths: readonly string[]
   /** Segments whose header was read from its copy. */
   readonly copiedPaths: ReadonlySet<string>
 }
@@ -130,14 +135,21 @@ export function recoverPartitions(options: RecoveryOptions): Recovered {
   noteMissing(damage, missing, options.journalFileSize)
   const segmentsOf = new Map<LogPartition, RecoveredSegments>()
   const copiedPaths = new Set<string>()
+  const isDamaged = damage.lostBytes > 0 || damage.damagedBatches > 0
   for (const partition of options.partitions.values()) {
+    const state = found.get(partition.key)
     const segments = recoverSegments({
       fileSystem: options.fileSystem,
       directory: partition.spec.directory,
       key: partition.key,
       keys: options.keys,
-      journalFirst: found.get(partition.key)?.first,
-      externalRuns: new Set(found.get(partition.key)?.externalRuns.values()),
+      checksum: options.checksum,
+      journalFirst: state?.first,
+      damagedJournal:
+        state !== undefined && isDamaged && !options.isCacheDoubtful
+          ? damagedJournal(partition, state, damage)
+          : undefined,
+      externalRuns: new Set(state?.externalRuns.values()),
       copied: (path) => copiedPaths.add(path),
       isJournalIgnored: options.rules.isJournalIgnored === true,
     })
@@ -167,12 +179,34 @@ export function recoverPartitions(options: RecoveryOptions): Recovered {
     repeatedPaths: all.flatMap((each) => each.repeatedPaths),
     orphanPaths: all.flatMap((each) => each.orphanPaths),
     copiedPaths,
+    unsyncedPaths: isDamaged && !options.isAllOnDisk ? [...segmentsOf.keys()].flatMap(unsyncedOf(options.hints)) : [],
   }
 }
+
+/** Segments that go on above what was packed when the last journal file was recycled. */
+const unsyncedOf =
+  (hints: HintStore) =>
+  ({ key, segments }: LogPartition): readonly string[] =>
+    segments.filter(({ endOffset }) => endOffset > (hints.hint(key)?.segmentEnd ?? 0n)).map(({ path }) => path)
 
 function lostEndsOf(segmentsOf: ReadonlyMap<LogPartition, RecoveredSegments>): Map<LogPartition, number> {
   const sizes = [...segmentsOf].map(([partition, { lostEndSize }]) => [partition, lostEndSize] as const)
   return new Map(sizes.filter(([, size]) => size > 0))
+}
+
+/** What is not proven is written again, and so counts from the journal. */
+function damagedJournal({ index }: LogPartition, state: Found, damage: DamageTally): DamagedJournal {
+  const isEndLost = state.lastSequence < damage.lastSequence || state.damagedEnd > state.end
+  const lastHole = state.holes.findLast(({ reason }) => reason === 'damage')
+  const repaired = isEndLost ? undefined : (lastHole?.end ?? state.first)
+  const unproven = state.unproven?.base
+  return {
+    wholeFrom: repaired === undefined || unproven === undefined ? (repaired ?? unproven) : earlier(repaired, unproven),
+    holds: (from, end) => {
+      const entry = index.find(end - 1n)
+      return entry >= 0 && index.baseOffset(entry) >= from
+    },
+  }
 }
 
 /** Files of the journal that are not there, or not whole, though nothing in the others tells. */
@@ -253,11 +287,11 @@ function recoverPartition(options: RecoveryOptions, parts: PartitionParts): void
   // journal counts for what it still has, and the block only serves what nothing else does.
   if (
     last !== undefined &&
-    state.first !== undefined &&
-    state.first < last.endOffset &&
+    segments.journalFrom !== undefined &&
+    segments.journalFrom < last.endOffset &&
     !options.rules.isJournalIgnored
   ) {
-    last.endOffset = state.first
+    last.endOffset = segments.journalFrom
     last.isClosed = true
   }
   const floor = partition.spec.floorOffset
@@ -303,7 +337,7 @@ function noteHoles({ partition, state }: PartitionParts, segmentEnd: bigint): vo
   for (const hole of state.holes) {
     if (hole.end <= segmentEnd) continue
     if (hole.reason === 'jump') partition.holesFound.add(hole)
-    else partition.damaged(hole.from, hole.end, 'batches in the journal are missing or damaged')
+    else partition.damaged(later(hole.from, segmentEnd), hole.end, 'batches in the journal are missing or damaged')
   }
 }
 

@@ -2,11 +2,12 @@
  * The segments of one partition at open: which files count, and where the last one ends.
  *
  * - Files are freed oldest first, so the journal holds everything from its first offset on: whatever segments hold from
- *   there may be unsynced, stale or torn. It is cut off and packed again.
+ *   there may be unsynced, stale or torn. It is cut off and packed again, except where damage took it from the journal.
  * - A segment ends where the next one's *name* begins, whatever lies behind: a truncation after a failed sync may come back.
  * - Only the last file is opened. Its end is found from behind, since headers name their own place and size.
  */
 import { alignUp } from '../core/byte-area.ts'
+import type { Checksum } from '../core/checksum.ts'
 import {
   BLOCK_ALIGNMENT,
   BLOCK_HEADER_SIZE,
@@ -18,6 +19,7 @@ import {
 } from '../core/segment-format.ts'
 import type { FileSystem, LogFile } from './file-system.ts'
 import { Segment } from './segment.ts'
+import { type DamagedJournal, type FoundBlocks, intactEnd } from './segment-extent.ts'
 import { type NamedSegment, type ReadSegmentHeader, readSegmentHeader } from './segment-header.ts'
 import {
   blocksOf,
@@ -44,6 +46,8 @@ export interface RecoveredSegments {
   /** Bytes behind the last intact block that no journal batch explains: offsets may have been given above the end. */
   readonly lostEndSize: number
   readonly highestRun: number
+  /** From here on the journal counts. */
+  readonly journalFrom: bigint | undefined
 }
 
 type Found = NamedSegment
@@ -58,6 +62,9 @@ export interface SegmentRecoveryOptions {
   readonly keys: StoreKeys
   /** First offset that the journal holds of the partition. */
   readonly journalFirst: bigint | undefined
+  /** Where it is damaged: segments may hold what it lost. */
+  readonly damagedJournal: DamagedJournal | undefined
+  readonly checksum: Checksum
   /** Runs that journal batches refer to. */
   readonly externalRuns: ReadonlySet<number>
   /** The header of that file is read from its copy. */
@@ -68,9 +75,9 @@ export interface SegmentRecoveryOptions {
 
 /** @throws EDGE_STORE_NEWER, EDGE_IO. */
 export function recoverSegments(options: SegmentRecoveryOptions): RecoveredSegments {
-  const { fileSystem, directory } = options
+  const { fileSystem, directory, externalRuns } = options
   const found: Found[] = []
-  const externals: Segment[] = []
+  const referred: (Found & { readonly isExternal: boolean })[] = []
   const orphanPaths: string[] = []
   let highestRun = 0
   const damagedPaths: string[] = []
@@ -82,25 +89,54 @@ export function recoverSegments(options: SegmentRecoveryOptions): RecoveredSegme
       continue
     }
     highestRun = Math.max(highestRun, parsed.runNumber)
-    const file = { path, baseOffset: parsed.baseOffset, runNumber: parsed.runNumber }
-    if (options.externalRuns.has(parsed.runNumber)) {
-      const segment = openExternal(file, options, parsed.isExternal)
-      if (segment === undefined) damagedPaths.push(path)
-      else externals.push(segment)
-    } else if (parsed.isExternal) orphanPaths.push(path)
+    const file = { path, ...parsed }
+    if (externalRuns.has(parsed.runNumber)) referred.push(file)
+    else if (parsed.isExternal) orphanPaths.push(path)
     else found.push(file)
   }
-  found.sort((a, b) => compare(a.baseOffset, b.baseOffset) || a.runNumber - b.runNumber)
-  const journalFirst = options.isJournalIgnored ? undefined : options.journalFirst
-  const isRepeated = ({ baseOffset }: Found): boolean => journalFirst !== undefined && baseOffset >= journalFirst
-  const kept = withoutTwins(
-    found.filter((each) => !isRepeated(each)),
-    options,
-    damagedPaths,
-  )
+  const packed = referred.filter(({ isExternal }) => !isExternal)
+  const journalFrom = options.isJournalIgnored ? undefined : countsFrom(inOrder([...found, ...packed]), options)
+  const isRepeated = ({ baseOffset }: Found): boolean => journalFrom !== undefined && baseOffset >= journalFrom
+  const externals: Segment[] = []
+  for (const file of referred) {
+    // A large batch that has become a segment, and lies where segments count.
+    if (!file.isExternal && journalFrom !== undefined && !isRepeated(file)) found.push(file)
+    else {
+      const segment = openExternal(file, options, file.isExternal)
+      if (segment === undefined) damagedPaths.push(file.path)
+      else externals.push(segment)
+    }
+  }
+  const kept = withoutTwins(inOrder(found.filter((each) => !isRepeated(each))), options, damagedPaths)
   const repeatedPaths = found.filter(isRepeated).map(({ path }) => path)
-  const { segments, lostEndSize } = openFromBehind(kept, { ...options, journalFirst }, damagedPaths)
-  return { segments, externals, orphanPaths, damagedPaths, repeatedPaths, lostEndSize, highestRun }
+  const { segments, lostEndSize } = openFromBehind(kept, { ...options, journalFirst: journalFrom }, damagedPaths)
+  return { segments, externals, orphanPaths, damagedPaths, repeatedPaths, lostEndSize, highestRun, journalFrom }
+}
+
+const inOrder = (files: readonly Found[]): Found[] =>
+  [...files].sort((a, b) => compare(a.baseOffset, b.baseOffset) || a.runNumber - b.runNumber)
+
+/** From which offset on the journal counts: its first one, or the end of what segments have where it is damaged. */
+function countsFrom(files: readonly Found[], options: SegmentRecoveryOptions): bigint | undefined {
+  const { journalFirst, damagedJournal, checksum } = options
+  if (journalFirst === undefined || damagedJournal === undefined) return journalFirst
+  const distinct = withoutTwins(files, options, [])
+  const first = distinct.findLastIndex(({ baseOffset }) => baseOffset <= journalFirst)
+  return intactEnd(opened(distinct.slice(Math.max(0, first)), options), journalFirst, damagedJournal, checksum)
+}
+
+/** One at a time; it ends at one without a header. */
+function* opened(files: readonly Found[], options: SegmentRecoveryOptions): Generator<FoundBlocks> {
+  for (const [number, file] of files.entries()) {
+    const handle = options.fileSystem.open(file.path, 'existing')
+    try {
+      const header = readHeader(handle, file, options)
+      if (header === undefined) return
+      yield { handle, seed: header.seed, endOffset: files[number + 1]?.baseOffset }
+    } finally {
+      handle.close()
+    }
+  }
 }
 
 /**

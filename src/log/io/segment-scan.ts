@@ -108,7 +108,7 @@ export function lastPosition(handle: LogFile, trailer: SegmentTrailer): number |
 }
 
 /** Pages that the disk does not give become zeros, in which nothing is found. @throws EDGE_IO where the machine is short. */
-function readGiven(handle: LogFile, position: number, size: number): ByteArea {
+export function readGiven(handle: LogFile, position: number, size: number): ByteArea {
   try {
     return readArea(handle, position, size)
   } catch (error) {
