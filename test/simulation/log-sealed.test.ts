@@ -8,7 +8,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { StoreKeys } from '../../src/log/io/store-keys.ts'
-import { LogWorld } from '../support/log-world.ts'
+import { LogWorld, type WorldOptions } from '../support/log-world.ts'
+import { WORN } from '../support/log-world-damage.ts'
 import { NonceRecord, recordingKeys } from '../support/recording-keys.ts'
 
 const seeds = Number(process.env.LOG_SIM_SEEDS ?? 15)
@@ -19,9 +20,14 @@ const FIRST = new Uint8Array(32).fill(1)
 const SECOND = new Uint8Array(32).fill(2)
 
 /** @returns how many bodies were sealed. */
-async function check(seed: number, keys: (record: NonceRecord) => StoreKeys, length = steps): Promise<number> {
+async function check(
+  seed: number,
+  keys: (record: NonceRecord) => StoreKeys,
+  length = steps,
+  options: WorldOptions = {},
+): Promise<number> {
   const record = new NonceRecord()
-  const world = new LogWorld(seed, { keys: () => keys(record) })
+  const world = new LogWorld(seed, { keys: () => keys(record), ...options })
   try {
     await world.run(length)
   } catch (error) {
@@ -37,6 +43,12 @@ test(`sealed, no seed of ${seeds} from ${from} breaks an invariant`, async () =>
     sealedCount += await check(seed, (record) => recordingKeys([FIRST], true, record))
   }
   assert.ok(sealedCount > 50 * seeds, `only ${sealedCount} bodies were sealed: the simulation does not get far enough`)
+})
+
+test(`sealed, on a disk that wears out, no seed of ${seeds} from ${from} breaks an invariant`, async () => {
+  for (let seed = from; seed < from + seeds; seed++) {
+    await check(seed, (record) => recordingKeys([FIRST], true, record), steps, WORN)
+  }
 })
 
 test('seed 940176 stays clean: what a partition had to go on above was forgotten with the damaged file that told of it', async () => {

@@ -21,6 +21,9 @@ import { batchesIn, type Known, type Placed } from './log-world-parts.ts'
 import type { SeededRandom } from './seeded-random.ts'
 import type { SimDisk } from './sim-disk.ts'
 
+/** A disk that wears out: bits and pages go bad, of headers most of all, and all calls succeed. */
+export const WORN = { rotRate: 0.03, syncFailureRate: 0 } as const
+
 export interface DamageParts {
   readonly random: SeededRandom
   readonly disk: SimDisk
@@ -126,9 +129,9 @@ function rotSegmentHeader(parts: DamageParts): boolean {
   return rotBit(parts, segment.path, from + random.below(size))
 }
 
-/** In a header of either. @returns whether it did. */
-export function rotHeader(parts: DamageParts): boolean {
-  const kinds = [rotJournalHeader, rotSegmentHeader]
+/** Of headers most of all. @returns whether it did. */
+export function rotMore(parts: DamageParts): boolean {
+  const kinds = [rotJournal, rotJournalHeader, rotSegmentHeader]
   const kind = kinds[parts.random.below(kinds.length)]
   return kind?.(parts) === true
 }

@@ -15,7 +15,7 @@ import type { EngineRules } from '../../src/log/engine-options.ts'
 import { plainCodec } from '../../src/log/io/block-codec.ts'
 import type { StoreKeys } from '../../src/log/io/store-keys.ts'
 import type { LogPartition } from '../../src/log/partition.ts'
-import { type DamageParts, rot, rotHeader } from './log-world-damage.ts'
+import { type DamageParts, rot, rotMore } from './log-world-damage.ts'
 import {
   check,
   drained,
@@ -43,7 +43,7 @@ export interface WorldOptions {
   readonly rules?: EngineRules
   /** Bits flip on a disk that is otherwise sound; off to look at crashes alone. */
   readonly isRotting?: boolean
-  /** In that part of all steps damage comes beside that, most of all to headers. Only where no sync fails. */
+  /** Part of the steps in which damage comes beside that, where no sync fails. */
   readonly rotRate?: number
   /** Part of the syncs that fail, instead of one drawn. */
   readonly syncFailureRate?: number
@@ -126,7 +126,7 @@ export class LogWorld {
       return drained()
     }
     const { rotRate = 0 } = this.#options
-    if (rotRate > 0 && this.random.chance(rotRate)) this.#rot(rotHeader)
+    if (rotRate > 0 && this.random.chance(rotRate)) this.#rot(rotMore)
     const roll = this.random.below(1000)
     const keys = [...this.#known.keys()]
     const key = keys[this.random.below(keys.length)]
