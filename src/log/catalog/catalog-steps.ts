@@ -49,6 +49,17 @@ export class CatalogSteps {
     this.copy(place, body)
   }
 
+  /**
+   * The same with less in it. The copy goes first, and durably: where it stands in for a file that was damaged, it must not
+   * bring back what is gone.
+   *
+   * @throws EDGE_DISK_FULL, EDGE_IO: the file may stand as it was; `copy` what it holds.
+   */
+  async rewriteSmaller(path: string, place: DescriptorPlace, body: string): Promise<void> {
+    this.#parts.metadata.copies.putDurably([{ ...place, body }])
+    await this.#parts.files.write(path, body)
+  }
+
   /** The file is the truth and durable already: a copy that cannot be written is made at the next open. */
   copy(place: DescriptorPlace, body: string): void {
     this.#orReport('log.metadata.copy_failed', 'a changed descriptor could not be copied to SQLite', () =>

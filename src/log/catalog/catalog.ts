@@ -281,24 +281,28 @@ export class StoreCatalog implements Catalog, DescriptorStore {
 
   // ---- steps ---------------------------------------------------------------------------------------------------------
 
-  /** Cuts a topic to its first `count` partitions: descriptor first, so that a folder left behind is known as an orphan. */
+  /** Cuts a topic to its first `count` partitions: copy and descriptor first, so that a folder left behind is known as an orphan. */
   async #shrink(topic: TopicEntry, count: number): Promise<void> {
     const removed = topic.partitionDescriptors.slice(count)
     const partitions = topic.partitionDescriptors.slice(0, count)
     const descriptor = { ...topic.descriptor(), partitions }
+    const { streamId, id: topicId } = topic
     let failure: unknown
     try {
-      await this.#writeTopic(topic, descriptor)
+      await this.#steps.rewriteSmaller(topicFile(streamId, topicId), { streamId, topicId }, formatTopic(descriptor))
     } catch (error) {
-      if (!this.#isWritten(topic, descriptor)) throw error
+      if (!this.#isWritten(topic, descriptor)) {
+        this.#steps.copy({ streamId, topicId }, formatTopic(topic.descriptor()))
+        throw error
+      }
       // In place but perhaps not for good: what the next start may drop must not take another message.
       failure = error
     }
     topic.partitionDescriptors = partitions
     topic.partitions = topic.partitions.slice(0, count)
-    for (const { key } of removed) this.#steps.takeLater(partitionFolder(topic.streamId, topic.id, key))
+    for (const { key } of removed) this.#steps.takeLater(partitionFolder(streamId, topicId, key))
     const keys = this.#removePartitions(removed)
-    await this.#steps.settle(topicFolder(topic.streamId, topic.id), null, keys)
+    await this.#steps.settle(topicFolder(streamId, topicId), null, keys)
     if (failure !== undefined) throw failure
   }
 

@@ -178,9 +178,16 @@ export class DescriptorCopies {
   }
 
   put(copies: readonly DescriptorCopy[]): void {
-    this.#connection.softly(() => {
-      for (const { streamId, topicId, body } of copies) this.#put.run(streamId, topicId, body)
-    })
+    this.#connection.softly(() => this.#putAll(copies))
+  }
+
+  /** The same, on stable storage when it returns. @throws EDGE_DISK_FULL, EDGE_IO. */
+  putDurably(copies: readonly DescriptorCopy[]): void {
+    this.#connection.durably(() => this.#putAll(copies))
+  }
+
+  #putAll(copies: readonly DescriptorCopy[]): void {
+    for (const { streamId, topicId, body } of copies) this.#put.run(streamId, topicId, body)
   }
 
   /** Call inside a transaction. */

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, test } from 'node:test'
+import { EdgeError } from '../../../src/errors.ts'
 import { decodeDescriptor, encodeDescriptor } from '../../../src/log/catalog/descriptor-codec.ts'
 import { inspectStore } from '../../../src/log/catalog/store-state.ts'
-import { CatalogWorld, fillStore, isCode, OPTIONS, seen } from '../../support/catalog-world.ts'
+import { CatalogWorld, fillStore, isCode, OPTIONS, type OpenCatalog, seen } from '../../support/catalog-world.ts'
 
 const world = new CatalogWorld()
 
@@ -65,6 +66,40 @@ for (const state of ['zero-filled', 'empty', 'garbage', 'gone'] as const) {
     assert.deepEqual(world.findings, [], 'mended for good')
   })
 }
+
+test('a partition that was removed does not come back with a copy: that is renewed first, or the removal refused', async () => {
+  let store = await world.open()
+  await fillStore(store)
+  const file = join(world.folder, 'streams/0/topics/0/topic.json')
+  const keysIn = ({ catalog }: OpenCatalog) => catalog.topic(0, 0)?.partitions.map(({ key }) => key)
+  const before = keysIn(store)
+  assert.ok(before !== undefined && before.length > 1)
+
+  const { putDurably } = store.metadata.copies
+  store.metadata.copies.putDurably = () => {
+    throw new EdgeError('EDGE_DISK_FULL', 'no room')
+  }
+  await assert.rejects(store.catalog.removePartitions(0, 0, 1), isCode('EDGE_DISK_FULL'))
+  assert.deepEqual([keysIn(store), store.host.removed], [before, []])
+  store.metadata.copies.putDurably = putDurably
+
+  // The copy of the file as it is, whatever the change that failed had put there.
+  mkdirSync(`${file}.tmp`)
+  await assert.rejects(store.catalog.removePartitions(0, 0, 1), isCode('EDGE_IO'))
+  rmdirSync(`${file}.tmp`)
+  writeFileSync(file, '')
+  store = await world.reopen(store)
+  assert.deepEqual(keysIn(store), before)
+
+  // Nothing but the durable change of the copy: as a power cut may leave it.
+  store.metadata.copies.put = () => {}
+  store.metadata.forget = () => {}
+  await store.catalog.removePartitions(0, 0, 1)
+  await store.close()
+  writeFileSync(file, '')
+  store = await world.open()
+  assert.deepEqual(keysIn(store), before.slice(0, -1))
+})
 
 test('a topic whose descriptor and copy are both gone keeps its partitions under a name of its own', async () => {
   let store = await world.open()
