@@ -61,7 +61,7 @@ import { Producers } from './producers.ts'
 import {
   clearLeftovers,
   reportAdopted,
-  reportCopiedHeaders,
+  reportHeaders,
   reportLostEnds,
   reportMissingFiles,
   reportUnknownKeys,
@@ -140,7 +140,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     reportUnknownKeys(recovered, report)
     reportUnreadable(recovered, report)
     reportLostEnds(recovered, options)
-    reportCopiedHeaders(recovered, found, report)
+    reportHeaders(recovered, found, report)
     reportMissingFiles(recovered, report)
     reportUnopened(recovered.damage.unopened, report, options.setAside)
     this.#runNumber = recovered.highestRun

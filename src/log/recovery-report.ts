@@ -80,9 +80,9 @@ export function reportLostEnds(
 }
 
 /** All blocks go by them, so there is a copy behind the first page. */
-export function reportCopiedHeaders(
-  { copiedPaths }: Recovered,
-  { copiedNames }: FoundJournal,
+export function reportHeaders(
+  { unsoundPaths: { copied, mended } }: Recovered,
+  { copiedNames, mendedNames }: FoundJournal,
   report: ReportFinding,
 ): void {
   const event = 'log.header.unreadable'
@@ -90,10 +90,15 @@ export function reportCopiedHeaders(
     const path = `journal/${name}`
     report({ event, level: 'warn', text: `${path} ${JOURNAL_HEADER_COPIED}`, fields: { path } })
   }
-  for (const path of copiedPaths) {
+  for (const path of copied) {
     const fields = { path, error_code: 'EDGE_BATCH_CORRUPT' }
     report({ event, level: 'error', text: `${path} ${SEGMENT_HEADER_COPIED}`, fields })
   }
+  const [path, ...others] = [...mendedNames.map((name) => `journal/${name}`), ...mended]
+  if (path === undefined) return
+  // One line for all: nothing is lost, and it comes again with each start until retention has taken them.
+  const text = `${path}${others.length === 0 ? '' : `, and ${others.length} more files,`} ${HEADER_MENDED}`
+  report({ event: 'log.header.mended', level: 'warn', text, fields: { path, file_count: 1 + others.length } })
 }
 
 /** Nothing else tells of them: who reads goes on above all offsets that they may have given. */
@@ -112,7 +117,8 @@ export interface MissingFinding {
 }
 
 const HEADER_COPIED = 'begins with something else than its header, which is read from its copy'
-/** Both go on from the path. */
+/** They go on from the path. */
+export const HEADER_MENDED = 'has a flipped bit in a header, which is put right at each read: nothing is lost'
 export const SEGMENT_HEADER_COPIED = `${HEADER_COPIED}: messages in blocks that begin in its first 4 KiB are lost`
 export const JOURNAL_HEADER_COPIED = `${HEADER_COPIED}: nothing of it is lost, and the file is made anew in its turn`
 

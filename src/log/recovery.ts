@@ -78,8 +78,8 @@ export interface Recovered {
   readonly orphanPaths: readonly string[]
   /** Of partitions whose segments may hold what only the cache has, and the journal not any more. */
   readonly unsyncedPaths: readonly string[]
-  /** Segments whose header was read from its copy. */
-  readonly copiedPaths: ReadonlySet<string>
+  /** Segments whose header was read from its copy, or has a flipped bit. */
+  readonly unsoundPaths: Readonly<Record<'copied' | 'mended', ReadonlySet<string>>>
 }
 
 /** What the journal holds of one partition, gathered batch by batch. */
@@ -134,7 +134,7 @@ export function recoverPartitions(options: RecoveryOptions): Recovered {
   const missing = missingOf(options.journal, options.hints.journalFiles())
   noteMissing(damage, missing, options.journalFileSize)
   const segmentsOf = new Map<LogPartition, RecoveredSegments>()
-  const copiedPaths = new Set<string>()
+  const unsoundPaths = { copied: new Set<string>(), mended: new Set<string>() }
   const isDamaged = damage.lostBytes > 0 || damage.damagedBatches > 0
   for (const partition of options.partitions.values()) {
     const state = found.get(partition.key)
@@ -150,7 +150,7 @@ export function recoverPartitions(options: RecoveryOptions): Recovered {
           ? damagedJournal(partition, state, damage)
           : undefined,
       externalRuns: new Set(state?.externalRuns.values()),
-      copied: (path) => copiedPaths.add(path),
+      unsound: (path, how) => unsoundPaths[how].add(path),
       isJournalIgnored: options.rules.isJournalIgnored === true,
     })
     segmentsOf.set(partition, segments)
@@ -178,7 +178,7 @@ export function recoverPartitions(options: RecoveryOptions): Recovered {
     damagedPaths: all.flatMap((each) => each.damagedPaths),
     repeatedPaths: all.flatMap((each) => each.repeatedPaths),
     orphanPaths: all.flatMap((each) => each.orphanPaths),
-    copiedPaths,
+    unsoundPaths,
     unsyncedPaths: isDamaged && !options.isAllOnDisk ? [...segmentsOf.keys()].flatMap(unsyncedOf(options.hints)) : [],
   }
 }

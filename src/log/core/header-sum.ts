@@ -14,18 +14,30 @@ export function isNear(found: number, expected: number): boolean {
   return (difference & (difference - 1)) === 0
 }
 
-/** @returns whether the sum of `start..end` stands at `sumAt`, perhaps after one bit of either was put right. */
-export function isSound({ bytes, view }: ByteArea, start: number, end: number, sumAt: number, seed: number): boolean {
+/** A header as it was read. */
+export type Decoded<T> = T & {
+  /** A bit of it is flipped on the disk. */
+  readonly isMended: boolean
+}
+
+/** What became of the sum of `start..end`, which stands at `sumAt`: `mended` when one bit of either was put right. */
+export function checkSum(
+  { bytes, view }: ByteArea,
+  start: number,
+  end: number,
+  sumAt: number,
+  seed: number,
+): 'sound' | 'mended' | 'bad' {
   const found = view.getUint32(sumAt, true)
   const difference = (found ^ crc32(bytes, start, end, seed)) >>> 0
-  if (difference === 0) return true
+  if (difference === 0) return 'sound'
   if (isNear(difference, 0)) {
     view.setUint32(sumAt, found ^ difference, true)
-    return true
+    return 'mended'
   }
   const bit = flippedBit(difference, end - start)
-  if (bit === undefined) return false
+  if (bit === undefined) return 'bad'
   const at = start + (bit >> 3)
   view.setUint8(at, view.getUint8(at) ^ (1 << (bit & 7)))
-  return true
+  return 'mended'
 }

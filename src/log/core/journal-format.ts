@@ -23,7 +23,7 @@
  */
 import { alignUp, type ByteArea, getSafeU64, setSafeU64 } from './byte-area.ts'
 import { crc32 } from './checksum.ts'
-import { isNear, isSound } from './header-sum.ts'
+import { checkSum, type Decoded, isNear } from './header-sum.ts'
 
 export const JOURNAL_VERSION = 1
 export const JOURNAL_HEADER_SIZE = 64
@@ -112,11 +112,13 @@ export function encodeJournalHeader(area: ByteArea, header: JournalHeader): void
  *
  * @returns undefined when the bytes are no header; the version is the caller's to check.
  */
-export function decodeJournalHeader(area: ByteArea): JournalHeader | undefined {
+export function decodeJournalHeader(area: ByteArea): Decoded<JournalHeader> | undefined {
   const { view, bytes } = area
   if (bytes.length < JOURNAL_HEADER_SIZE || !isNear(view.getUint32(0, true), FILE_MAGIC)) return undefined
-  if (!isSound(area, 0, 60, 60, 0) || view.getUint32(0, true) !== FILE_MAGIC) return undefined
+  const sum = checkSum(area, 0, 60, 60, 0)
+  if (sum === 'bad' || view.getUint32(0, true) !== FILE_MAGIC) return undefined
   return {
+    isMended: sum === 'mended',
     version: view.getUint16(4, true),
     storeIdBytes: bytes.slice(8, 24),
     generation: getSafeU64(view, 24),
@@ -166,17 +168,19 @@ export function decodeGroupHeader(
   file: Pick<JournalHeader, 'generation' | 'salt'>,
   position: number,
   limit: number,
-): GroupHeader | undefined {
+): Decoded<GroupHeader> | undefined {
   const { view } = area
   if (!isNear(view.getUint32(at + GROUP_MAGIC_AT, true), GROUP_MAGIC)) return undefined
   if (!isNear(view.getUint32(at + 24, true), position)) return undefined
-  if (!isSound(area, at + 4, at + GROUP_HEADER_SIZE, at, seedOf(file.salt))) return undefined
+  const sum = checkSum(area, at + 4, at + GROUP_HEADER_SIZE, at, seedOf(file.salt))
+  if (sum === 'bad') return undefined
   if (view.getUint32(at + GROUP_MAGIC_AT, true) !== GROUP_MAGIC || view.getUint32(at + 24, true) !== position)
     return undefined
   const length = view.getUint32(at + 8, true)
   if (getSafeU64(view, at + 16) !== file.generation) return undefined
   if (length < GROUP_HEADER_SIZE || length > limit - position) return undefined
   return {
+    isMended: sum === 'mended',
     crc: view.getUint32(at, true),
     length,
     bodyCrc: view.getUint32(at + 12, true),

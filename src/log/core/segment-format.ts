@@ -21,7 +21,7 @@
  */
 import { type ByteArea, createArea, getSafeU64, setSafeU64 } from './byte-area.ts'
 import { type Checksum, crc32 } from './checksum.ts'
-import { isNear, isSound } from './header-sum.ts'
+import { checkSum, type Decoded, isNear } from './header-sum.ts'
 
 export const SEGMENT_VERSION = 1
 export const SEGMENT_HEADER_SIZE = 64
@@ -109,11 +109,13 @@ export function encodeSegmentHeader(area: ByteArea, at: number, header: SegmentH
  *
  * @returns undefined when the bytes at `at` are no header; version, store and key are the caller's to check.
  */
-export function decodeSegmentHeader(area: ByteArea, at = 0): SegmentHeader | undefined {
+export function decodeSegmentHeader(area: ByteArea, at = 0): Decoded<SegmentHeader> | undefined {
   const { view, bytes } = area
   if (at + SEGMENT_HEADER_SIZE > bytes.length || !isNear(view.getUint32(at, true), SEGMENT_MAGIC)) return undefined
-  if (!isSound(area, at, at + 60, at + 60, 0) || view.getUint32(at, true) !== SEGMENT_MAGIC) return undefined
+  const sum = checkSum(area, at, at + 60, at + 60, 0)
+  if (sum === 'bad' || view.getUint32(at, true) !== SEGMENT_MAGIC) return undefined
   return {
+    isMended: sum === 'mended',
     version: view.getUint16(at + 4, true),
     storeIdBytes: bytes.slice(at + 8, at + 24),
     key: view.getUint32(at + 24, true),
@@ -159,16 +161,18 @@ export function decodeBlockHeader(
   seed: number,
   position: number,
   fileSize: number,
-): BlockHeader | undefined {
+): Decoded<BlockHeader> | undefined {
   const { view, bytes } = area
   if (at + BLOCK_HEADER_SIZE > bytes.length || !isNear(view.getUint32(at + 4, true), BLOCK_MAGIC)) return undefined
   if (!isNear(view.getUint32(at + 76, true), position)) return undefined
-  if (!isSound(area, at + 4, at + BLOCK_HEADER_SIZE, at, seed)) return undefined
-  if (view.getUint32(at + 4, true) !== BLOCK_MAGIC || view.getUint32(at + 76, true) !== position) return undefined
+  const sum = checkSum(area, at + 4, at + BLOCK_HEADER_SIZE, at, seed)
+  if (sum === 'bad' || view.getUint32(at + 4, true) !== BLOCK_MAGIC || view.getUint32(at + 76, true) !== position)
+    return undefined
   const storedSize = view.getUint32(at + 8, true)
   const codec = view.getUint8(at + 22)
   if (storedSize > fileSize - position - BLOCK_HEADER_SIZE || codec > LAST_CODEC) return undefined
   return {
+    isMended: sum === 'mended',
     storedSize,
     bodyCrc: view.getUint32(at + 12, true),
     rawSize: view.getUint32(at + 16, true),
@@ -217,7 +221,7 @@ export function encodeSegmentIndex(
 export function decodeSegmentTrailer(area: ByteArea, seed: number, fileSize: number): SegmentTrailer | undefined {
   const { view, bytes } = area
   if (bytes.length < SEGMENT_TRAILER_SIZE || !isNear(view.getUint32(0, true), TRAILER_MAGIC)) return undefined
-  if (!isSound(area, 0, 28, 28, seed) || view.getUint32(0, true) !== TRAILER_MAGIC) return undefined
+  if (checkSum(area, 0, 28, 28, seed) === 'bad' || view.getUint32(0, true) !== TRAILER_MAGIC) return undefined
   const blockCount = view.getUint32(4, true)
   const indexPosition = view.getUint32(8, true)
   if (indexPosition + blockCount * INDEX_ENTRY_SIZE + SEGMENT_TRAILER_SIZE !== fileSize) return undefined

@@ -18,7 +18,7 @@ import { SealedGroupReader } from '../io/sealed-group-reader.ts'
 import { type NamedSegment, readSegmentHeader } from '../io/segment-header.ts'
 import { blocksOf } from '../io/segment-scan.ts'
 import type { FileCipher, StoreKeys } from '../io/store-keys.ts'
-import { SEGMENT_HEADER_COPIED } from '../recovery-report.ts'
+import { HEADER_MENDED, SEGMENT_HEADER_COPIED } from '../recovery-report.ts'
 import type { InspectedPartition, Tell } from './names.ts'
 
 /** Where a batch lies in the journal: read again when it is its turn. */
@@ -129,10 +129,12 @@ export class PartitionWalk {
         return
       }
       if (header.isCopy) tell('error', path, SEGMENT_HEADER_COPIED)
+      if (header.isMended) tell('warn', path, HEADER_MENDED)
       const keyId = header.encryptionKeyId
       const isSealedForUs = keyId !== 0 && this.#options.isBlind && !keys.has(keyId)
       const cipher = keys.cipherFor(header.bytes, keyId)
       for (const block of blocksOf(handle, header.seed, size)) {
+        if (block.isMended) tell('warn', path, `at ${block.position} ${HEADER_MENDED}`)
         if (isSealedForUs) this.#countBlock(path, handle, block)
         else yield* await this.#readBlock({ path, handle, cipher }, block)
       }

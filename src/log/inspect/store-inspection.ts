@@ -27,7 +27,7 @@ import { readTrail } from '../metadata/offset-trail.ts'
 import { type FoundTrail, NO_TRAIL } from '../metadata/trail-rows.ts'
 import { quotedTopic } from '../place-text.ts'
 import { missingOf } from '../recovery.ts'
-import { describeMissing, JOURNAL_HEADER_COPIED } from '../recovery-report.ts'
+import { describeMissing, HEADER_MENDED, JOURNAL_HEADER_COPIED } from '../recovery-report.ts'
 import { type InspectedOffset, mergeOffsets } from './consumer-offsets.ts'
 import { type InspectedPartition, type InspectedTopic, readNames, type Tell } from './names.ts'
 import { type JournalPlace, PartitionWalk, type WalkCounts } from './partition-walk.ts'
@@ -88,6 +88,7 @@ export class StoreInspection {
     this.#offsets = mergeOffsets(database, this.#readTrail())
     this.#journal = readJournal({ fileSystem, storeIdBytes: undefined, checksum: bodyChecksum, keys })
     for (const name of this.#journal.copiedNames) this.#tell('warn', `journal/${name}`, JOURNAL_HEADER_COPIED)
+    for (const name of this.#journal.mendedNames) this.#tell('warn', `journal/${name}`, HEADER_MENDED)
     this.#syncedEnds = database.syncedEnds
     for (const { level, path, text } of describeMissing(missingOf(this.#journal, database.journalFiles)))
       this.#tell(level, path, text)

@@ -4,6 +4,7 @@
  */
 import { EdgeError } from '../../errors.ts'
 import { areaOf } from '../core/byte-area.ts'
+import type { Decoded } from '../core/header-sum.ts'
 import {
   decodeJournalHeader,
   JOURNAL_HEADER_SIZE,
@@ -13,7 +14,7 @@ import {
 } from '../core/journal-format.ts'
 import type { LogFile } from './file-system.ts'
 
-export interface ReadJournalHeader extends JournalHeader {
+export interface ReadJournalHeader extends Decoded<JournalHeader> {
   /** As it was written: what the file's key comes from. */
   readonly bytes: Uint8Array
   /**

@@ -12,6 +12,7 @@ import {
 } from '../core/batch-header.ts'
 import { areaOf, type ByteArea } from '../core/byte-area.ts'
 import type { Checksum } from '../core/checksum.ts'
+import type { Decoded } from '../core/header-sum.ts'
 import {
   decodeGroupHeader,
   FIRST_GROUP_AT,
@@ -52,6 +53,8 @@ export interface FoundJournal {
   readonly garbledNames: readonly string[]
   /** Files whose header is read from its copy. */
   readonly copiedNames: readonly string[]
+  /** Files in which a header has a flipped bit: their own, or that of a group. */
+  readonly mendedNames: readonly string[]
   /** Files that end before the size their header says. */
   readonly cutShort: readonly CutFile[]
   /** Where the chain of groups must begin, as the newest header says; 0: nobody says it. */
@@ -123,6 +126,7 @@ export function readJournal(setting: Setting): FoundJournal {
   const strangers: string[] = []
   const garbledNames: string[] = []
   const copiedNames: string[] = []
+  const mendedNames: string[] = []
   const cutShort: CutFile[] = []
   const buffer = new FileBuffer()
   let newest: Partial<JournalHeader> & Pick<JournalHeader, 'generation'> = { generation: 0 }
@@ -148,6 +152,7 @@ export function readJournal(setting: Setting): FoundJournal {
     if (isCopy) copiedNames.push(name)
     if (header === undefined) continue
     const groups = findGroups(area, { generation, salt }, setting.checksum)
+    if (header.isMended || groups.some((group) => group.header.isMended)) mendedNames.push(name)
     found.push({ id: number, generation, groups })
     file.unreadSize = Math.max(0, (groups[0]?.header.position ?? foundSize) - FIRST_GROUP_AT)
     // One without a group where the first one stands was never written to.
@@ -165,7 +170,18 @@ export function readJournal(setting: Setting): FoundJournal {
     found.map((file) => (isCopied(file) ? withoutRecycled(file, newest.firstSequence ?? 0) : file)),
     setting.rules,
   )
-  return { files, scan, strangers, generations, garbledNames, copiedNames, cutShort, firstSequence, witness }
+  return {
+    files,
+    scan,
+    strangers,
+    generations,
+    garbledNames,
+    copiedNames,
+    mendedNames,
+    cutShort,
+    firstSequence,
+    witness,
+  }
 }
 
 /**
@@ -328,8 +344,12 @@ interface GroupRange {
   readonly group: { readonly seed: number; readonly boot: number; readonly sequence: number; readonly length: number }
 }
 
-function findGroups(area: ByteArea, file: { generation: number; salt: bigint }, checksum: Checksum): FoundGroup[] {
-  const groups = new Map<number, FoundGroup>()
+interface ReadGroup extends FoundGroup {
+  readonly header: Decoded<GroupHeader>
+}
+
+function findGroups(area: ByteArea, file: { generation: number; salt: bigint }, checksum: Checksum): ReadGroup[] {
+  const groups = new Map<number, ReadGroup>()
   const size = area.bytes.length
   const look = (position: number): void => {
     if (groups.has(position) || position + GROUP_HEADER_SIZE > size) return

@@ -3,6 +3,7 @@
  * Without it nothing of a file can be read, and the key of a sealed file comes from its bytes.
  */
 import type { ByteArea } from '../core/byte-area.ts'
+import type { Decoded } from '../core/header-sum.ts'
 import { PAGE_SIZE } from '../core/journal-format.ts'
 import {
   decodeSegmentHeader,
@@ -15,7 +16,7 @@ import type { LogFile } from './file-system.ts'
 import { newerStore } from './journal-header.ts'
 import { nextBlock, readArea, searched } from './segment-scan.ts'
 
-export interface ReadSegmentHeader extends SegmentHeader {
+export interface ReadSegmentHeader extends Decoded<SegmentHeader> {
   /** As it was written: what the file's key comes from. */
   readonly bytes: Uint8Array
   /** The file begins with something else now: blocks that begin in its first page may be gone as well. */

@@ -67,8 +67,8 @@ export interface SegmentRecoveryOptions {
   readonly checksum: Checksum
   /** Runs that journal batches refer to. */
   readonly externalRuns: ReadonlySet<number>
-  /** The header of that file is read from its copy. */
-  readonly copied: (path: string) => void
+  /** The header of that file is read from its copy, or has a flipped bit. */
+  readonly unsound: (path: string, how: 'copied' | 'mended') => void
   /** Rules left out by a test. */
   readonly isJournalIgnored?: boolean
 }
@@ -332,10 +332,11 @@ function lastFromFront(
 function readHeader(
   handle: LogFile,
   found: Found,
-  { key, keys, copied }: SegmentRecoveryOptions,
+  { key, keys, unsound }: SegmentRecoveryOptions,
 ): (ReadSegmentHeader & { readonly cipher: FileCipher | undefined }) | undefined {
   const header = readSegmentHeader(handle, found, key)
-  if (header?.isCopy) copied(found.path)
+  if (header?.isCopy) unsound(found.path, 'copied')
+  if (header?.isMended) unsound(found.path, 'mended')
   return header && { ...header, cipher: keys.cipherFor(header.bytes, header.encryptionKeyId) }
 }
 

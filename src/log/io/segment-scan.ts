@@ -3,6 +3,7 @@
  */
 import { alignUp, areaOf, type ByteArea, createArea } from '../core/byte-area.ts'
 import type { Checksum } from '../core/checksum.ts'
+import type { Decoded } from '../core/header-sum.ts'
 import { PAGE_SIZE } from '../core/journal-format.ts'
 import {
   BLOCK_ALIGNMENT,
@@ -42,7 +43,7 @@ export function readBlockHeader(
   seed: number,
   position: number,
   fileSize: number,
-): BlockHeader | undefined {
+): Decoded<BlockHeader> | undefined {
   const area = createArea(BLOCK_HEADER_SIZE)
   if (handle.read(area.bytes, position) < BLOCK_HEADER_SIZE) return undefined
   return decodeBlockHeader(area, 0, seed, position, fileSize)
@@ -52,7 +53,7 @@ export function readBlockHeader(
  * All blocks with an intact header, in file order. Behind a damaged one the next intact header is looked for, and behind what
  * the disk does not give.
  */
-export function* blocksOf(handle: LogFile, seed: number, fileSize: number): Generator<BlockHeader> {
+export function* blocksOf(handle: LogFile, seed: number, fileSize: number): Generator<Decoded<BlockHeader>> {
   let position = SEGMENT_HEADER_SIZE
   while (position + BLOCK_HEADER_SIZE <= fileSize) {
     const block =
@@ -65,7 +66,12 @@ export function* blocksOf(handle: LogFile, seed: number, fileSize: number): Gene
 }
 
 /** The first block with an intact header that begins at `from` or behind it. */
-export function nextBlock(handle: LogFile, seed: number, from: number, fileSize: number): BlockHeader | undefined {
+export function nextBlock(
+  handle: LogFile,
+  seed: number,
+  from: number,
+  fileSize: number,
+): Decoded<BlockHeader> | undefined {
   return searched(handle, { from, end: fileSize, length: BLOCK_HEADER_SIZE }, (area, at, position) =>
     decodeBlockHeader(area, at, seed, position, fileSize),
   )

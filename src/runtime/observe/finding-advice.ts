@@ -35,6 +35,10 @@ export const FINDING_ADVICE: readonly (readonly [prefix: string, advice: string]
     'The messages at the end are lost here; all else reads on. If the upstream has them, nothing is lost overall. Check the disk.',
   ],
   [
+    'log.header.mended',
+    'Nothing has to be done now. The disk gave back something else than was written to it: check it.',
+  ],
+  [
     'log.header',
     'All reads on but what the text says. The disk gave back something else than was written to it: check it.',
   ],

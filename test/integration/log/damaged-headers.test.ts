@@ -134,7 +134,57 @@ async function assertLostFirst(log: Log): Promise<number> {
 
 const SEGMENT_TOLD = /^error log\.header\.unreadable streams\/0\/topics\/0\/\d+\/0+\.1\.seg begins with something else/
 
+/** A bit of each header, another one each time. @returns how many there were. */
+function rotHeaders(file: string, isHeaderAt: (bytes: Buffer, position: number) => number): number {
+  const bytes = fs.readFileSync(file)
+  let count = 0
+  for (let position = 0; position + PAGE <= bytes.length; position += 8) {
+    const size = isHeaderAt(bytes, position)
+    if (size === 0) continue
+    const at = position + ((count * 7) % size)
+    bytes.writeUInt8(bytes.readUInt8(at) ^ (1 << (count % 8)), at)
+    count++
+  }
+  fs.writeFileSync(file, bytes)
+  return count
+}
+
+const hasText = (bytes: Buffer, at: number, text: string): boolean =>
+  bytes.toString('latin1', at, at + text.length) === text
+
 for (const [kind, encryption] of KINDS) {
+  test(`a flipped bit in each header of a ${kind} store costs nothing, and is told`, async (context) => {
+    const store = await killedStore(context, encryption)
+    const segments = filesOf(store, 'streams/**/*.seg')
+    const journal = filesOf(store, 'journal/*')
+    for (const file of segments) {
+      const isBlockAt = (bytes: Buffer, at: number): boolean =>
+        hasText(bytes, at + 4, 'EDGB') && bytes.readUInt32LE(at + 76) === at
+      const count = rotHeaders(file, (bytes, at) => (at === 0 ? 64 : isBlockAt(bytes, at) ? 80 : 0))
+      assert.ok(count > 3, 'there are blocks')
+    }
+    for (const file of journal)
+      rotHeaders(file, (bytes, at) => (at === 0 ? 64 : at % 512 === 0 && hasText(bytes, at + 4, 'EDGG') ? 96 : 0))
+    {
+      using inspection = openInspection(store)
+      const [partition] = inspection.topics[0]?.partitions ?? []
+      assert.ok(partition)
+      const walk = inspection.read(partition)
+      for await (const _batch of walk.batches()) assert.ok(walk.counts.messageCount > 0)
+      assert.equal(walk.counts.messageCount, COUNT)
+      assert.ok(inspection.findings.length > segments.length + journal.length)
+      for (const { level, text } of inspection.findings) assert.match(`${level} ${text}`, /^warn .*has a flipped bit/)
+    }
+    await using log = await open(store)
+    assert.deepEqual(await readAll(partitionOf(log)), range(0, COUNT))
+    const others = segments.length + journal.length - 1
+    const told = `warn log.header.mended journal/0, and ${others} more files, has a flipped bit in a header, which is put right at each read: nothing is lost`
+    assert.deepEqual(findingsOf(log), [told])
+    await append(log, partitionOf(log), batchesOf(COUNT, 2 * COUNT, 250))
+    await until(() => log.stats().journalUsedBytes < SETTINGS.journal_file_size)
+    assert.deepEqual(await readAll(partitionOf(log)), range(0, 2 * COUNT))
+  })
+
   test(`garbage in the first page of a ${kind} segment costs the blocks that begin there, also at later starts`, async (context) => {
     const store = await killedStore(context, encryption)
     const [file, ...others] = filesOf(store, 'streams/**/*.seg')

@@ -50,7 +50,7 @@ test('a file header has the documented bytes and reads back', () => {
     area.bytes.toHex(),
     '4544474a01000000000102030405060708090a0b0c0d0e0f0500000002000000080706050403020109000000000080000000000047000000000000001eed6ae2',
   )
-  assert.deepEqual(decodeJournalHeader(area), FILE)
+  assert.deepEqual(decodeJournalHeader(area), { ...FILE, isMended: false })
 })
 
 test('of a file header one flipped bit is put right, in it and in the bytes that keys come from; two are damage', () => {
@@ -58,7 +58,7 @@ test('of a file header one flipped bit is put right, in it and in the bytes that
   encodeJournalHeader(sound, FILE)
   for (const bit of bitsOf(sound)) {
     const area = flipped(sound, bit)
-    assert.deepEqual(decodeJournalHeader(area), FILE, `bit ${bit}`)
+    assert.deepEqual(decodeJournalHeader(area), { ...FILE, isMended: true }, `bit ${bit}`)
     assert.deepEqual(area.bytes, sound.bytes)
     for (const other of bitsOf(sound)) {
       if (other !== bit) assert.equal(decodeJournalHeader(flipped(flipped(sound, bit), other)), undefined)
@@ -75,7 +75,7 @@ test('a group header has the documented bytes and reads back', () => {
     '46fa9bb245444747c8000000ddccbbaa050000000200000000100000010000001817161514131211' +
       '4d0000000000000005000000020000004c0000000000000003000000040000004d0000000000000000401e18240a06000200000066778899',
   )
-  assert.deepEqual(decodeGroupHeader(area, 0, FILE, 4096, 8192), { ...GROUP, crc })
+  assert.deepEqual(decodeGroupHeader(area, 0, FILE, 4096, 8192), { ...GROUP, crc, isMended: false })
 })
 
 test('of a group header one flipped bit is put right, two are damage', () => {
@@ -84,7 +84,7 @@ test('of a group header one flipped bit is put right, two are damage', () => {
   const decode = (area: ByteArea) => decodeGroupHeader(area, 0, FILE, GROUP.position, 8192)
   for (const bit of bitsOf(sound)) {
     const area = flipped(sound, bit)
-    assert.deepEqual(decode(area), { ...GROUP, crc }, `bit ${bit}`)
+    assert.deepEqual(decode(area), { ...GROUP, crc, isMended: true }, `bit ${bit}`)
     assert.deepEqual(area.bytes, sound.bytes)
     assert.equal(decode(flipped(flipped(sound, bit), (bit + 7) % (8 * GROUP_HEADER_SIZE))), undefined)
   }
