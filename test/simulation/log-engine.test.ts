@@ -6,8 +6,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { EngineRules } from '../../src/log/engine-options.ts'
-import { LogWorld, type WorldOptions } from '../support/log-world.ts'
+import { LogWorld } from '../support/log-world.ts'
 import { WORN } from '../support/log-world-damage.ts'
+import type { WorldOptions } from '../support/log-world-options.ts'
 
 const seeds = Number(process.env.LOG_SIM_SEEDS ?? 40)
 const steps = Number(process.env.LOG_SIM_STEPS ?? 400)

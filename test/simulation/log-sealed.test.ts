@@ -8,8 +8,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { StoreKeys } from '../../src/log/io/store-keys.ts'
-import { LogWorld, type WorldOptions } from '../support/log-world.ts'
+import { LogWorld } from '../support/log-world.ts'
 import { WORN } from '../support/log-world-damage.ts'
+import type { WorldOptions } from '../support/log-world-options.ts'
 import { NonceRecord, recordingKeys } from '../support/recording-keys.ts'
 
 const seeds = Number(process.env.LOG_SIM_SEEDS ?? 15)

@@ -11,11 +11,10 @@
 import { EdgeError } from '../../src/errors.ts'
 import type { Appended, Receipt } from '../../src/log/api.ts'
 import { type LogEngine, openEngine } from '../../src/log/engine.ts'
-import type { EngineRules } from '../../src/log/engine-options.ts'
 import { plainCodec } from '../../src/log/io/block-codec.ts'
-import type { StoreKeys } from '../../src/log/io/store-keys.ts'
 import type { LogPartition } from '../../src/log/partition.ts'
 import { type DamageParts, rot, rotMore } from './log-world-damage.ts'
+import type { WorldCounts, WorldOptions } from './log-world-options.ts'
 import {
   check,
   drained,
@@ -38,27 +37,6 @@ import { SimDisk } from './sim-disk.ts'
 const MAX_PARTITIONS = 4
 const MAX_OPENS = 20
 const TRACE_LENGTH = 400
-
-export interface WorldOptions {
-  readonly rules?: EngineRules
-  /** Bits flip on a disk that is otherwise sound; off to look at crashes alone. */
-  readonly isRotting?: boolean
-  /** Part of the steps in which damage comes beside that, where no sync fails. */
-  readonly rotRate?: number
-  /** Part of the syncs that fail, instead of one drawn. */
-  readonly syncFailureRate?: number
-  /** Keys of the next open; plain when left out. */
-  readonly keys?: () => StoreKeys
-}
-
-export interface WorldCounts {
-  steps: number
-  kills: number
-  cuts: number
-  acks: number
-  rots: number
-  failures: number
-}
 
 export class LogWorld {
   readonly random: SeededRandom

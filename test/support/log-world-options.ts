@@ -1,0 +1,24 @@
+/** What a run of `log-world.ts` is asked for, and what it counts. */
+import type { EngineRules } from '../../src/log/engine-options.ts'
+import type { StoreKeys } from '../../src/log/io/store-keys.ts'
+
+export interface WorldOptions {
+  readonly rules?: EngineRules
+  /** Bits flip on a disk that is otherwise sound; off to look at crashes alone. */
+  readonly isRotting?: boolean
+  /** Part of the steps in which damage comes beside that, where no sync fails. */
+  readonly rotRate?: number
+  /** Part of the syncs that fail, instead of one drawn. */
+  readonly syncFailureRate?: number
+  /** Keys of the next open; plain when left out. */
+  readonly keys?: () => StoreKeys
+}
+
+export interface WorldCounts {
+  steps: number
+  kills: number
+  cuts: number
+  acks: number
+  rots: number
+  failures: number
+}
