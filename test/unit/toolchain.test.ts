@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import manifest from '../../package.json' with { type: 'json' }
 
@@ -19,6 +20,12 @@ test('every dependency is pinned to one version', () => {
     ([, version]) => !/^\d+\.\d+\.\d+$/.test(version),
   )
   assert.deepEqual(loose, [])
+})
+
+test('an install compiles nothing', () => {
+  // npm takes a package's `gypfile: false` for no word once a lock is there, and would want a compiler for binaries that came along.
+  const settings = readFileSync(new URL('../../.npmrc', import.meta.url), 'utf8').split('\n')
+  assert.ok(settings.includes('ignore-scripts=true'))
 })
 
 test('the checkout itself is no package to publish', () => {
