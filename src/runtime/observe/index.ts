@@ -8,6 +8,7 @@ export {
   type OverviewSources,
   type SyncLags,
   type SyncRouteStatus,
+  topicPath,
   type VisibleTopic,
   viewHealth,
   viewOverview,

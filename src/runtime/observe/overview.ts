@@ -61,6 +61,14 @@ export interface VisibleTopic {
   readonly topic: Topic
 }
 
+/** What a caller asks to see. */
+export interface OverviewQuery {
+  /** All that the caller may see, in the order to list them. */
+  readonly topics: readonly VisibleTopic[]
+  /** Only topics with this in `stream/topic` are listed, in either case; empty: all. */
+  readonly filter: string
+}
+
 /** More topics or partitions than a page can show are counted, not listed. */
 export const MAX_LISTED_TOPICS = 200
 const MAX_LISTED_PARTITIONS = 64
@@ -69,7 +77,9 @@ const MAX_LISTED_FINDINGS = 50
 
 export type Overview = ReturnType<typeof viewOverview>
 
-export function viewOverview(sources: OverviewSources, topics: readonly VisibleTopic[], nowUs: bigint) {
+export function viewOverview(sources: OverviewSources, { topics, filter }: OverviewQuery, nowUs: bigint) {
+  const wanted = filter.toLowerCase()
+  const matching = wanted === '' ? topics : topics.filter((topic) => topicPath(topic).toLowerCase().includes(wanted))
   const stats = sources.logStats()
   const lags = sources.syncLags()
   return {
@@ -88,12 +98,17 @@ export function viewOverview(sources: OverviewSources, topics: readonly VisibleT
       appended_bytes: stats.appendedRecordBytes,
       dropped_messages: stats.droppedMessages,
     },
-    topics: topics.slice(0, MAX_LISTED_TOPICS).map((visible) => viewTopic(sources.metadata, lags, visible)),
-    topics_not_listed: Math.max(0, topics.length - MAX_LISTED_TOPICS),
+    topics: matching.slice(0, MAX_LISTED_TOPICS).map((visible) => viewTopic(sources.metadata, lags, visible)),
+    topics_not_listed: Math.max(0, matching.length - MAX_LISTED_TOPICS),
     sync: sources.sync().map(viewRoute),
     disk: viewDisk(stats, sources.isWritable()),
     findings: sources.findings().slice(-MAX_LISTED_FINDINGS).reverse().map(viewFinding),
   }
+}
+
+/** As routes name it. */
+export function topicPath({ streamName, topic }: VisibleTopic): string {
+  return `${streamName}/${topic.name}`
 }
 
 function viewListener({ name, address, certificate }: ListenerStatus) {

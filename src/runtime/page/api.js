@@ -8,6 +8,9 @@ const RENEW_SECONDS = 300
 /** The server wants a login. */
 export class LoginNeeded extends Error {}
 
+/** No answer came: the server, or the way to it, is gone. */
+export class NoAnswer extends Error {}
+
 export function isLoggedIn() {
   return sessionStorage.getItem(TOKEN_KEY) !== null
 }
@@ -37,7 +40,7 @@ export async function get(path) {
   const response = await send(path, { token: token.token })
   if (response.status === 401) {
     forgetToken()
-    throw new LoginNeeded()
+    throw new LoginNeeded('Your login has ended.')
   }
   if (response.status === 403) throw new Error('This user may not look at the server: it needs the right read_servers.')
   if (!response.ok) throw new Error(`The server answered ${response.status}.`)
@@ -65,10 +68,14 @@ async function send(path, { method = 'GET', body, token } = {}) {
   const headers = { accept: 'application/json' }
   if (body !== undefined) headers['content-type'] = 'application/json'
   if (token !== undefined) headers.authorization = `Bearer ${token}`
-  return await fetch(path, {
-    method,
-    headers,
-    body: body === undefined ? undefined : JSON.stringify(body),
-    signal: AbortSignal.timeout(TIMEOUT_MS),
-  })
+  try {
+    return await fetch(path, {
+      method,
+      headers,
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    })
+  } catch {
+    throw new NoAnswer('No answer from the server.')
+  }
 }

@@ -60,9 +60,20 @@ export function formatTime(us, now = new Date()) {
   return `${date.getFullYear()}-${String(date.getMonth() + 1).padStart(2, '0')}-${String(date.getDate()).padStart(2, '0')} ${time}`
 }
 
+/**
+ * @param {string} text that somebody else chose: a name, a payload.
+ * @returns {string} with what would turn its direction round, or move a terminal's cursor, as a visible escape.
+ */
+export function visible(text) {
+  return text.replace(/[\p{Bidi_Control}\p{Cc}]/gu, (sign) => {
+    if (sign === '\n' || sign === '\t') return sign
+    return `\\u{${sign.codePointAt(0).toString(16)}}`
+  })
+}
+
 /** @param {unknown} value of a reading. @returns {string} floats without noise digits. */
 export function formatValue(value) {
-  if (typeof value !== 'number' || Number.isInteger(value)) return String(value)
+  if (typeof value !== 'number' || Number.isInteger(value)) return visible(String(value))
   return String(Number(value.toPrecision(6)))
 }
 

@@ -1,6 +1,6 @@
 /** The list of topics: a line each, and what is inside when it is open. */
 import { element, keep, setAttribute, setText } from './dom.js'
-import { formatAge, formatBytes, formatCount, formatRate, formatTime, formatValue } from './format.js'
+import { formatAge, formatBytes, formatCount, formatRate, formatTime, formatValue, visible } from './format.js'
 
 const PROMISES = {
   durable: 'Acknowledged when it is on the disk: survives a power cut.',
@@ -34,8 +34,8 @@ export class TopicList {
     })
   }
 
-  /** @param {readonly object[]} messages of the open topic @param {number} nowUs */
-  showNewest(messages, nowUs) {
+  /** @param {{ messages: readonly object[], partitions_not_read: readonly number[] }} newest of the open topic @param {number} nowUs */
+  showNewest({ messages, partitions_not_read: unread }, nowUs) {
     const list = this.#parent.querySelector('.topic.open .readings')
     if (list === null) return
     keep(list, messages, {
@@ -43,14 +43,15 @@ export class TopicList {
       make: makeReading,
       update: (node, message) => updateReading(node, message, nowUs),
     })
-    if (messages.length === 0) setText(list, 'No messages yet.')
+    const note = unread.length > 0 ? `Without partitions ${unread.join(', ')}.` : ''
+    setText(this.#parent.querySelector('.topic.open .readings-note'), messages.length > 0 ? note : 'No messages yet.')
   }
 
   #make(topic) {
     const line = element(
       'button',
       { type: 'button', 'aria-expanded': 'false' },
-      element('span', { class: 'name' }, `${topic.stream} / `, element('b', {}, topic.topic)),
+      element('span', { class: 'name' }, `${visible(topic.stream)} / `, element('b', {}, visible(topic.topic))),
       element('span', { class: 'promise' }, element('span', { class: 'badge' })),
       ...['rate', 'messages', 'size', 'to consumers', 'to upstream'].map((label) =>
         element('span', { class: 'number', 'data-label': label }),
@@ -96,6 +97,7 @@ function showDetails(node, topic) {
       { class: 'details' },
       element('p', { class: 'quiet promise-text' }),
       element('h3', {}, 'Newest readings'),
+      element('p', { class: 'quiet readings-note' }),
       element('div', { class: 'readings' }),
       element('h3', {}, 'Partitions'),
       element(
@@ -132,7 +134,7 @@ function showDetails(node, topic) {
   details.querySelector('.groups-title').hidden = topic.groups.length === 0
   fillTable(
     groups,
-    topic.groups.map(({ name, lag }) => [name, formatLag(lag)]),
+    topic.groups.map(({ name, lag }) => [visible(name), formatLag(lag)]),
   )
 }
 
@@ -169,13 +171,19 @@ function makeReading({ partition_id, offset, size_bytes, reading }) {
     element('time'),
     element('span', { class: 'format' }, reading.format),
   )
-  if (reading.readings === undefined) node.append(element('pre', {}, reading.text + (reading.is_cut ? ' …' : '')))
+  if (reading.readings === undefined)
+    node.append(element('pre', {}, visible(reading.text) + (reading.is_cut ? ' …' : '')))
   else node.append(element('div', { class: 'values' }, ...reading.readings.map(makeValue)))
   return node
 }
 
 function makeValue({ name, value, unit }) {
-  return element('span', {}, `${name} `, element('b', {}, `${formatValue(value)}${unit === '' ? '' : ` ${unit}`}`))
+  return element(
+    'span',
+    {},
+    `${visible(name)} `,
+    element('b', {}, `${formatValue(value)}${unit === '' ? '' : ` ${visible(unit)}`}`),
+  )
 }
 
 function updateReading(node, { timestamp_us }, nowUs) {

@@ -9,6 +9,7 @@ import {
   type MetricSources,
   type OverviewSources,
   type ReadingView,
+  topicPath,
   type VisibleTopic,
   viewHealth,
   viewOverview,
@@ -56,10 +57,11 @@ export function edgeRoutes(context: EdgeRouteContext): readonly Route[] {
       method: 'GET',
       path: '/edge/overview',
       access: 'token',
-      handle({ caller }) {
+      handle({ caller, query }) {
         // Disk, upstreams and listeners are for those who may read the server's state.
         broker.stats(caller)
-        return exactJson(viewOverview(overview, visibleTopics(broker, caller, overview), context.nowUs()))
+        const topics = visibleTopics(broker, caller, overview)
+        return exactJson(viewOverview(overview, { topics, filter: query.text('filter') ?? '' }, context.nowUs()))
       },
     },
     {
@@ -71,7 +73,8 @@ export function edgeRoutes(context: EdgeRouteContext): readonly Route[] {
         const found = broker.topic(request.caller, stream, topic)
         if (found === undefined) return notFound()
         const count = Math.min(request.query.u32('count') ?? DEFAULT_NEWEST, MAX_NEWEST)
-        const partitions = found.partitions.slice(0, MAX_NEWEST_PARTITIONS)
+        const filled = found.partitions.filter(({ messageCount }) => messageCount > 0)
+        const partitions = filled.slice(0, MAX_NEWEST_PARTITIONS)
         const messages: NewestMessage[] = []
         for (const { partitionId } of partitions) {
           const polled = broker.poll(request.caller, {
@@ -90,7 +93,8 @@ export function edgeRoutes(context: EdgeRouteContext): readonly Route[] {
           messages.push(...viewed)
         }
         messages.sort(newestFirst)
-        return exactJson({ messages: messages.slice(0, count) })
+        const unread = filled.slice(MAX_NEWEST_PARTITIONS).map(({ partitionId }) => partitionId)
+        return exactJson({ messages: messages.slice(0, count), partitions_not_read: unread })
       },
     },
   ]
@@ -158,8 +162,7 @@ function visibleTopics(broker: Broker, caller: Caller, { catalog }: OverviewSour
       if (isVisible) visible.push({ streamName: stream.name, topic })
     }
   }
-  const nameOf = ({ streamName, topic }: VisibleTopic): string => `${streamName}/${topic.name}`
-  return visible.sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
+  return visible.sort((a, b) => (topicPath(a) < topicPath(b) ? -1 : 1))
 }
 
 function unlessForbidden<T>(look: () => T): T | undefined {

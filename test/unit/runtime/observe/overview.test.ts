@@ -24,7 +24,7 @@ const sourcesOf = (log: MemoryLog, lag: bigint | null = null): OverviewSources =
 })
 
 test('nothing at all is an overview too', () => {
-  const overview = viewOverview(sourcesOf(new MemoryLog()), [], 5_000_000n)
+  const overview = viewOverview(sourcesOf(new MemoryLog()), { topics: [], filter: '' }, 5_000_000n)
   assert.equal(overview.uptime_us, 4_000_000)
   assert.deepEqual(overview.listeners, [{ name: 'tcp', address: '127.0.0.1:8090', certificate: null }])
   assert.deepEqual([overview.topics, overview.sync, overview.findings], [[], [], []])
@@ -34,18 +34,34 @@ test('more topics than a page can show are counted', async () => {
   const log = new MemoryLog()
   const stream = await log.catalog.createStream('s')
   const topic = await log.catalog.createTopic(stream.id, { name: 't', partitionCount: 1, options: OPTIONS })
-  const visible = Array.from({ length: MAX_LISTED_TOPICS + 3 }, () => ({ streamName: 's', topic }))
-  const overview = viewOverview(sourcesOf(log), visible, 2_000_000n)
+  const topics = Array.from({ length: MAX_LISTED_TOPICS + 3 }, () => ({ streamName: 's', topic }))
+  const overview = viewOverview(sourcesOf(log), { topics, filter: '' }, 2_000_000n)
   assert.equal(overview.topics.length, MAX_LISTED_TOPICS)
   assert.equal(overview.topics_not_listed, 3)
   assert.equal(overview.totals.topics, MAX_LISTED_TOPICS + 3)
+})
+
+test('a filter finds a topic behind those that are listed, in either case', async () => {
+  const log = new MemoryLog()
+  const stream = await log.catalog.createStream('s')
+  const crowd = await log.catalog.createTopic(stream.id, { name: 't', partitionCount: 1, options: OPTIONS })
+  const last = await log.catalog.createTopic(stream.id, { name: 'Zeta', partitionCount: 1, options: OPTIONS })
+  const many = Array.from({ length: MAX_LISTED_TOPICS }, () => ({ streamName: 's', topic: crowd }))
+  const topics = [...many, { streamName: 's', topic: last }]
+  const found = viewOverview(sourcesOf(log), { topics, filter: 'S/ze' }, 2_000_000n)
+  assert.deepEqual(
+    found.topics.map(({ topic }) => topic),
+    ['Zeta'],
+  )
+  assert.equal(found.topics_not_listed, 0)
+  assert.equal(found.totals.topics, MAX_LISTED_TOPICS + 1)
 })
 
 test('a topic that no route forwards has no lag, which is not a lag of zero', async () => {
   const log = new MemoryLog()
   const stream = await log.catalog.createStream('s')
   const topic = await log.catalog.createTopic(stream.id, { name: 't', partitionCount: 1, options: OPTIONS })
-  const visible = [{ streamName: 's', topic }]
-  assert.equal(viewOverview(sourcesOf(log), visible, 2_000_000n).topics[0]?.sync_lag, null)
-  assert.equal(viewOverview(sourcesOf(log, 0n), visible, 2_000_000n).topics[0]?.sync_lag, 0n)
+  const asked = { topics: [{ streamName: 's', topic }], filter: '' }
+  assert.equal(viewOverview(sourcesOf(log), asked, 2_000_000n).topics[0]?.sync_lag, null)
+  assert.equal(viewOverview(sourcesOf(log, 0n), asked, 2_000_000n).topics[0]?.sync_lag, 0n)
 })

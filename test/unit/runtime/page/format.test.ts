@@ -10,6 +10,7 @@ interface Format {
   formatAge(atUs: number, nowUs: number): string
   formatTime(us: number, now: Date): string
   formatValue(value: unknown): string
+  visible(text: string): string
 }
 interface RatesModule {
   Rates: new () => { observe(key: string, count: number, atUs: number): number | null; keep(keys: Set<string>): void }
@@ -84,4 +85,10 @@ test('a rate needs two looks, spans ten seconds, and begins anew with its counte
   assert.equal(rates.observe('a', 5, 44e6), null)
   rates.keep(new Set())
   assert.equal(rates.observe('a', 7, 46e6), null)
+})
+
+test('what would turn a name round is shown, not obeyed', () => {
+  assert.equal(format.visible('a\u202egpj.exe\u001b[31m'), 'a\\u{202e}gpj.exe\\u{1b}[31m')
+  assert.equal(format.visible('two\nlines\tä 漢字'), 'two\nlines\tä 漢字')
+  assert.equal(format.formatValue('\u2066on'), '\\u{2066}on')
 })
