@@ -24,6 +24,7 @@ export { parseRoute, type RouteSpec } from './core/route.ts'
 export { SYNC_DEFAULTS } from './defaults.ts'
 export { readSyncOptions, type SyncOptions, type UpstreamSpec } from './options.ts'
 export type {
+  BudgetStore,
   Cursor,
   CursorStore,
   DeadLetter,
@@ -32,6 +33,7 @@ export type {
   SourcePartition,
   SourceRead,
   SourceTopic,
+  SpentBudget,
   SyncPorts,
 } from './ports.ts'
 export { SYNC_ROUTE_SETTINGS, SYNC_UPSTREAM_SETTINGS, upstreamSpecOf } from './settings.ts'
@@ -92,12 +94,11 @@ class SyncRunner implements Sync {
     for (const loop of this.#loops.values()) loop.probe()
   }
 
-  close(): Promise<void> {
+  async close(): Promise<void> {
     this.#unsubscribe()
     this.#watch.close()
     const error = new EdgeError('EDGE_SHUTTING_DOWN', 'sync was closed')
-    for (const loop of this.#loops.values()) loop.close(error)
-    return Promise.resolve()
+    await Promise.all([...this.#loops.values()].map((loop) => loop.close(error)))
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -242,6 +243,7 @@ function upstreamState(loop: UpstreamLoop, nowUs: number): UpstreamState {
     protocol: loop.upstream?.protocol ?? null,
     roundTripMs: roundTrip.smoothedUs === null ? null : Math.round(roundTrip.smoothedUs / US_MS),
     usedTodayBytes: loop.budget.usedTodayBytes,
+    pause: pauseOf(loop),
     isStalled: loop.isStalled,
     lagCount: partitions.reduce((sum, { lagCount }) => sum + lagCount, 0n),
     sentCount: partitions.reduce((sum, { sentCount }) => sum + sentCount, 0n),
@@ -249,11 +251,19 @@ function upstreamState(loop: UpstreamLoop, nowUs: number): UpstreamState {
   }
 }
 
+function pauseOf({ link, budget }: UpstreamLoop): UpstreamState['pause'] {
+  const pause = link.state === 'up' ? budget.pause() : null
+  return pause && { reason: pause.reason, forMs: Math.ceil(pause.forUs / US_MS) }
+}
+
 function partitionState(runner: PartitionRunner, nowUs: number): SyncPartitionState {
   const { route, source, target, partition } = runner.options
   const view: ForwarderView = runner.view
   const { lastConfirmedUs, blockedBy: _blockedBy, ...counters } = view.counters
-  const { durableEnd } = partition
+  const { durableEnd, logStartOffset } = partition
+  // What retention took does not wait any more, though it is counted as given up only when the link is up again.
+  const isPassed = view.nextOffset < logStartOffset
+  const lagCount = durableEnd - (isPassed ? logStartOffset : view.nextOffset)
   return {
     route: route.name,
     streamName: source.streamName,
@@ -267,7 +277,7 @@ function partitionState(runner: PartitionRunner, nowUs: number): SyncPartitionSt
     nextAttemptInMs: view.nextAttemptUs === null ? null : msBetween(nowUs, view.nextAttemptUs),
     confirmedOffset: view.confirmedOffset,
     durableEnd,
-    lagCount: durableEnd > view.nextOffset ? durableEnd - view.nextOffset : 0n,
+    lagCount: lagCount > 0n ? lagCount : 0n,
     confirmedAgoMs: lastConfirmedUs === null ? null : msBetween(lastConfirmedUs, nowUs),
     ...counters,
   }

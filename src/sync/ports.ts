@@ -11,6 +11,8 @@ export interface SyncPorts {
   readonly logger: Logger
   /** Takes records that the upstream refuses for good. Absent: they are counted and named in the log only. */
   readonly deadLetters?: DeadLetterSink
+  /** Keeps what was spent of the daily budgets. Absent: they begin anew with the process. */
+  readonly budgets?: BudgetStore
   /** 0 <= value < 1, for jitter; defaults to `Math.random`. */
   readonly random?: () => number
 }
@@ -62,6 +64,19 @@ export interface Cursor {
   readonly upstreamOffset: bigint | null
   /** Counts how often the upstream was found ahead of the local log (a restored backup): new ids from then on. Default 0. */
   readonly incarnation?: number
+}
+
+export interface BudgetStore {
+  spent(upstream: string): SpentBudget | undefined
+  /** Resolves when it is kept. */
+  setSpent(upstream: string, spent: SpentBudget): Promise<void>
+}
+
+/** A day's budget as it stood at `atUs` of the wall clock, `elapsedUs` after the day began. */
+export interface SpentBudget {
+  readonly usedBytes: number
+  readonly elapsedUs: number
+  readonly atUs: bigint
 }
 
 /** A record that the upstream refused for good. */

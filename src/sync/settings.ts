@@ -69,9 +69,12 @@ export const SYNC_UPSTREAM_SETTINGS = {
   ),
   max_bytes_per_second: size(
     { default: D.maxBytesPerSecond, min: 0, max: 10 * GIB },
-    'Rate of what is sent; 0: no limit.',
+    'Rate at which records are sent; 0: no limit.',
   ),
-  daily_budget: size({ default: D.dailyBudgetBytes, min: 0, max: 1024 * GIB }, 'Bytes sent in 24 hours; 0: no limit.'),
+  daily_budget: size(
+    { default: D.dailyBudgetBytes, min: 0, max: 1024 * GIB },
+    'Bytes of records sent in 24 hours, restarts included; 0: no limit.',
+  ),
 } as const
 
 export const SYNC_ROUTE_SETTINGS = {

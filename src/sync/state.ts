@@ -25,6 +25,8 @@ export interface UpstreamState {
   readonly protocol: 'classic' | 'vsr' | 'http' | null
   readonly roundTripMs: number | null
   readonly usedTodayBytes: number
+  /** The link is up, and a limit that was set for it lets nothing pass now; null when none does. */
+  readonly pause: { readonly reason: 'day' | 'rate'; readonly forMs: number } | null
   /** Work is there, the link is up, and nothing has moved for a while. */
   readonly isStalled: boolean
   /** Sums over its partitions. */

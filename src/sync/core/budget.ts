@@ -1,10 +1,16 @@
 /**
- * What a metered link may carry: a rate with a burst of one second, and an amount per day that starts anew every 24 hours
- * of running time (the wall clock of a gateway is not to be trusted). Pure; zero means no limit.
+ * What a metered link may carry: a rate with a burst of one second, and an amount per day that starts anew every 24 hours,
+ * counted by running time (the wall clock of a gateway is not to be trusted). Pure; zero means no limit.
  */
 export interface BudgetOptions {
   readonly maxBytesPerSecond: number
   readonly dailyBudgetBytes: number
+}
+
+/** How much of a day has passed, and what was sent in it. */
+export interface BudgetDay {
+  readonly usedBytes: number
+  readonly elapsedUs: number
 }
 
 const SECOND_US = 1_000_000
@@ -15,17 +21,30 @@ export class Budget {
   #tokens: number
   #tokensAtUs: number
   #dayStartUs: number
-  #usedTodayBytes = 0
+  #usedTodayBytes: number
 
-  constructor(options: BudgetOptions, nowUs: number) {
+  /** @param day how far an earlier process came in the day that goes on. */
+  constructor(options: BudgetOptions, nowUs: number, day: BudgetDay = { usedBytes: 0, elapsedUs: 0 }) {
     this.#options = options
     this.#tokens = options.maxBytesPerSecond
     this.#tokensAtUs = nowUs
-    this.#dayStartUs = nowUs
+    this.#dayStartUs = nowUs - day.elapsedUs
+    this.#usedTodayBytes = day.usedBytes
   }
 
   get usedTodayBytes(): number {
     return this.#usedTodayBytes
+  }
+
+  day(nowUs: number): BudgetDay {
+    return { usedBytes: this.#usedTodayBytes, elapsedUs: nowUs - this.#dayStartUs }
+  }
+
+  /** @returns which limit keeps everything back now, and for how many µs; null when none does. */
+  pause(nowUs: number): { readonly reason: 'day' | 'rate'; readonly forUs: number } | null {
+    const dayUs = this.#dayWaitUs(nowUs)
+    const forUs = Math.max(dayUs, this.#rateWaitUs(nowUs))
+    return forUs === 0 ? null : { reason: dayUs === forUs ? 'day' : 'rate', forUs }
   }
 
   /** @returns µs to wait before that much may be sent; 0 takes it from the budget. Larger than a burst: goes into debt. */

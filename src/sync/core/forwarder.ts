@@ -240,7 +240,8 @@ export class Forwarder {
     const isLimitExpected = this.#wasNeverSent && resume.finding.kind === 'limited'
     this.#hasReconciled = true
     this.#incarnation = resume.incarnation
-    this.#nextOffset = resume.nextOffset
+    // Without a cursor nothing was passed yet: what retention took since the first look is met as a gap below.
+    if (this.#cursor !== undefined || verdict.kind === 'found') this.#nextOffset = resume.nextOffset
     this.#upstreamBase = verdict.upstreamEnd
     if (resume.cursor) this.#commit(resume.cursor)
     if (!isLimitExpected) this.#account(resume.finding)

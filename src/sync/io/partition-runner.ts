@@ -3,13 +3,13 @@ import type { Clock } from '../../clock.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
 import { unpackMessages } from '../../sdk/index.ts'
-import type { Budget } from '../core/budget.ts'
 import { failureKindOf, retryAfterUsOf } from '../core/classify.ts'
 import { Forwarder } from '../core/forwarder.ts'
 import type { Effect, ForwarderOptions, ForwarderView, Input } from '../core/forwarder-protocol.ts'
 import { joinBatches, type Outgoing } from '../core/outgoing.ts'
 import type { Route, TopicName } from '../core/route.ts'
 import type { Cursor, CursorStore, DeadLetterSink, SourcePartition } from '../ports.ts'
+import type { KeptBudget } from './kept-budget.ts'
 import { reportEvent } from './report-event.ts'
 import type { Slots } from './slots.ts'
 import type { Upstream } from './upstream.ts'
@@ -28,7 +28,7 @@ export interface RunnerOptions {
   readonly cursors: CursorStore
   readonly deadLetters: DeadLetterSink | undefined
   readonly slots: Slots
-  readonly budget: Budget
+  readonly budget: Pick<KeptBudget, 'take'>
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -193,10 +193,9 @@ export class PartitionRunner {
   #send(effect: Extract<Effect, { type: 'send' }>): void {
     const outgoing = this.#outgoing
     if (outgoing === null) return
-    const nowUs = this.options.clock.monotonicUs()
-    const waitUs = this.options.budget.take(outgoing.sizeBytes, nowUs)
+    const waitUs = this.options.budget.take(outgoing.sizeBytes)
     if (waitUs > 0) {
-      this.#budgetTimer.set(nowUs + waitUs, () => this.#send(effect))
+      this.#budgetTimer.set(this.options.clock.monotonicUs() + waitUs, () => this.#send(effect))
       return
     }
     const { target, partition } = this.options

@@ -4,12 +4,12 @@
  */
 import { US_MS } from '../../clock.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
-import { Budget } from '../core/budget.ts'
 import { linkFailureKindOf } from '../core/classify.ts'
 import { Link, type LinkEffect, type LinkInput } from '../core/link.ts'
 import type { RoundTrip } from '../core/round-trip.ts'
 import type { UpstreamSettings } from '../options.ts'
 import type { SyncPorts } from '../ports.ts'
+import { KeptBudget } from './kept-budget.ts'
 import { PartitionRunner, type RunnerOptions } from './partition-runner.ts'
 import { Slots } from './slots.ts'
 import { TopicWatch } from './topic-watch.ts'
@@ -19,7 +19,7 @@ import { WakeTimer } from './wake-timer.ts'
 export class UpstreamLoop {
   readonly settings: UpstreamSettings
   readonly roundTrip: RoundTrip
-  readonly budget: Budget
+  readonly budget: KeptBudget
   readonly slots: Slots
   readonly #ports: SyncPorts
   readonly #open: OpenUpstream
@@ -51,7 +51,7 @@ export class UpstreamLoop {
     this.#onUp = onUp
     this.#timer = new WakeTimer(clock)
     this.#sinceUs = clock.monotonicUs()
-    this.budget = new Budget(settings, this.#sinceUs)
+    this.budget = new KeptBudget(settings, ports.budgets, clock)
     const { name: upstreamName, topicCheckIntervalMs: intervalMs } = settings
     this.#topics = new TopicWatch({ upstreamName, intervalMs, logger: ports.logger }, this.#sinceUs)
     this.slots = new Slots(settings.maxInFlight)
@@ -126,19 +126,20 @@ export class UpstreamLoop {
       const lastUs = Math.max(view.counters.lastConfirmedUs ?? 0, this.#sinceUs, view.stateSinceUs)
       return nowUs - lastUs > limitUs
     })
-    const isStalled = isStuck && this.#link.state === 'up'
+    const isStalled = isStuck && this.#link.state === 'up' && this.budget.pause() === null
     if (isStalled && !this.#isStalled) this.#ports.logger.warn('sync.stalled', { upstream: this.settings.name })
     this.#isStalled = isStalled
   }
 
   /** Idempotent. What is on its way is left to the upstream: the next start reads its tail. */
-  close(error: EdgeError): void {
+  async close(error: EdgeError): Promise<void> {
     this.#feed({ type: 'close' })
     this.#abort.abort()
     this.#timer.clear()
     for (const runner of this.#runners.values()) runner.close()
     this.#upstream?.abort(error)
     this.#upstream = null
+    await this.budget.close()
   }
 
   #feed(input: LinkInput): void {
@@ -189,6 +190,7 @@ export class UpstreamLoop {
     }
     if (state === 'up' && this.#upstream) {
       const { protocol, peer } = this.#upstream
+      this.#lastBlocked = ''
       logger.info('sync.link.up', { upstream: this.settings.name, protocol, peer })
       for (const runner of this.#runners.values()) runner.linkUp(this.#upstream)
       this.#onUp()

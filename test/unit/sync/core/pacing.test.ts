@@ -124,6 +124,19 @@ test('a rate and a day have their budgets', () => {
   assert.equal(new Budget({ maxBytesPerSecond: 0, dailyBudgetBytes: 0 }, 0).take(1e12, 0), 0)
 })
 
+test('a day goes on after a restart, and a pause names the limit that makes it', () => {
+  const dayUs = 24 * 3600 * SECOND_US
+  const options = { maxBytesPerSecond: 1000, dailyBudgetBytes: 5000 }
+  const budget = new Budget(options, 0, { usedBytes: 4000, elapsedUs: dayUs / 2 })
+  assert.equal(budget.pause(0), null)
+  assert.equal(budget.take(2000, 0), 0)
+  assert.deepEqual(budget.pause(0), { reason: 'day', forUs: dayUs / 2 })
+  assert.deepEqual(budget.day(SECOND_US), { usedBytes: 6000, elapsedUs: dayUs / 2 + SECOND_US })
+  assert.equal(budget.pause(dayUs / 2), null)
+  assert.equal(budget.take(3000, dayUs / 2), 0)
+  assert.equal(budget.pause(dayUs / 2)?.reason, 'rate')
+})
+
 test('refusals are told apart by who can help', () => {
   const kinds = [57, 58, 3009, 4010, 20, 2010, 4022, 41, 40, 4036, 3, 1].map((code) =>
     failureKindOf(errorOfStatus(code, 'send')),
