@@ -15,7 +15,15 @@ import { findConfigProblems } from './config-problems.ts'
 import { removeCurrentConfig, writeCurrentConfig } from './current-config.ts'
 import { createDeadLetters } from './dead-letters.ts'
 import { createEdgeDeviceBroker, startDeviceHub } from './device/index.ts'
-import { cursorStoreOf, logSourceOf, routeNamesOf, routeStatuses, syncLagsOf, syncOptionsOf } from './forwarding.ts'
+import {
+  budgetStoreOf,
+  cursorStoreOf,
+  logSourceOf,
+  routeNamesOf,
+  routeStatuses,
+  syncLagsOf,
+  syncOptionsOf,
+} from './forwarding.ts'
 import { startHttp } from './http/index.ts'
 import { serveIggySessions } from './iggy-sessions.ts'
 import { Listeners, startTcp, startWebsocket, startWebTransport } from './listeners.ts'
@@ -227,8 +235,8 @@ async function compose(options: EdgeOptions, opened: AsyncDisposableStack) {
 
 function startForwarding({ config, log, broker, clock, logger }: ForwardingParts): Sync {
   const deadLetters = createDeadLetters(broker)
-  const ports = { log: logSourceOf(log), cursors: cursorStoreOf(log), deadLetters, clock, logger }
-  return startSync(syncOptionsOf(config), ports)
+  const stores = { cursors: cursorStoreOf(log), budgets: budgetStoreOf(log.metadata) }
+  return startSync(syncOptionsOf(config), { log: logSourceOf(log), ...stores, deadLetters, clock, logger })
 }
 
 function brokerSettingsOf(config: Config) {

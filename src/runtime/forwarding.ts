@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts'
 import { EdgeError, type ErrorCode } from '../errors.ts'
 import type { Log, Partition } from '../log/index.ts'
 import {
+  type BudgetStore,
   type CursorStore,
   type LogSource,
   parseRoute,
@@ -10,6 +11,7 @@ import {
   type SourcePartition,
   type Sync,
   type SyncOptions,
+  type SyncPartitionState,
   type SyncReason,
   type UpstreamState,
   upstreamSpecOf,
@@ -76,6 +78,20 @@ export function cursorStoreOf(log: Log): CursorStore {
   }
 }
 
+/** One setting for each upstream that has a daily budget. */
+export function budgetStoreOf(metadata: Pick<Log['metadata'], 'setting' | 'setSetting'>): BudgetStore {
+  const nameOf = (upstream: string): string => `sync.budget.${upstream}`
+  return {
+    spent(upstream) {
+      const [usedBytes, elapsedUs, atUs] = metadata.setting(nameOf(upstream))?.split(' ') ?? []
+      if (atUs === undefined) return undefined
+      return { usedBytes: Number(usedBytes), elapsedUs: Number(elapsedUs), atUs: BigInt(atUs) }
+    },
+    setSpent: (upstream, { usedBytes, elapsedUs, atUs }) =>
+      metadata.setSetting(nameOf(upstream), `${usedBytes} ${Math.round(elapsedUs)} ${atUs}`),
+  }
+}
+
 /** One row for each route, also while it carries nothing: an upstream that cannot be reached shows before its first message. */
 export function routeStatuses(sync: Sync | null, config: Config, clock: Clock): readonly SyncRouteStatus[] {
   if (sync === null) return []
@@ -83,7 +99,8 @@ export function routeStatuses(sync: Sync | null, config: Config, clock: Clock): 
   const routes = config['sync.routes'].map(parseRoute)
   return sync.state().upstreams.flatMap((upstream) => {
     const own = routes.filter(({ upstreamName }) => upstreamName === upstream.name)
-    return own.map(({ name }) => statusOf(upstream, name, nowUs))
+    const budgetBytes = config['sync.upstreams'].find(({ name }) => name === upstream.name)?.daily_budget ?? 0
+    return own.map(({ name }) => statusOf(upstream, { route: name, budgetBytes, nowUs }))
   })
 }
 
@@ -100,24 +117,45 @@ export function syncLagsOf(sync: Sync | null): SyncLags {
   return { lagOf: (...path) => lags.get(keyOf(...path)) ?? null }
 }
 
-function statusOf(upstream: UpstreamState, route: string, nowUs: bigint): SyncRouteStatus {
+interface Asked {
+  readonly route: string
+  /** Of the upstream a day; 0: no limit. */
+  readonly budgetBytes: number
+  readonly nowUs: bigint
+}
+
+function statusOf(upstream: UpstreamState, { route, budgetBytes, nowUs }: Asked): SyncRouteStatus {
   const partitions = upstream.partitions.filter((each) => each.route === route)
   const agoMs = partitions.map(({ confirmedAgoMs }) => confirmedAgoMs).filter((each) => each !== null)
   const blocked = partitions.find(({ reason }) => reason !== null)
-  const waitMs = upstream.nextAttemptInMs ?? blocked?.nextAttemptInMs ?? null
+  const total = (count: (each: SyncPartitionState) => bigint): number =>
+    Number(partitions.reduce((sum, each) => sum + count(each), 0n))
+  const lagMessages = total(({ lagCount }) => lagCount)
+  const pause = lagMessages > 0 ? upstream.pause : null
+  const waitMs = upstream.nextAttemptInMs ?? pause?.forMs ?? blocked?.nextAttemptInMs ?? null
   return {
     route,
     upstream: upstream.name,
     address: upstream.url,
-    state: stateOf(upstream),
-    cause: causeOf(upstream.reason ?? blocked?.reason ?? null),
-    lagMessages: Number(partitions.reduce((sum, { lagCount }) => sum + lagCount, 0n)),
-    confirmedMessages: Number(partitions.reduce((sum, { sentCount }) => sum + sentCount, 0n)),
+    state: pause === null ? stateOf(upstream) : 'paused',
+    cause: pause === null ? causeOf(upstream.reason ?? blocked?.reason ?? null) : PAUSES[pause.reason],
+    lagMessages,
+    confirmedMessages: total(({ sentCount }) => sentCount),
+    gapMessages: total(({ gapCount }) => gapCount),
+    unreadableMessages: total(({ holeCount }) => holeCount),
+    deadLetterMessages: total(({ deadLetterCount }) => deadLetterCount),
+    resentMessages: total(({ forgottenCount }) => forgottenCount),
+    today: budgetBytes > 0 ? { usedBytes: upstream.usedTodayBytes, budgetBytes } : null,
     failureCount: upstream.failureCount,
     nextTryAtUs: waitMs === null ? null : nowUs + BigInt(waitMs) * 1000n,
     lastConfirmedAtUs: agoMs.length === 0 ? null : nowUs - BigInt(Math.min(...agoMs)) * 1000n,
   }
 }
+
+const PAUSES = {
+  day: 'the daily budget of the link is used up',
+  rate: 'the link has a limit of bytes per second',
+} as const
 
 /** What an operator can mend, in front of what the protocol calls it. */
 const CAUSES: Partial<Readonly<Record<ErrorCode, string>>> = {

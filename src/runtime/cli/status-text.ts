@@ -121,18 +121,39 @@ function syncText({ sync, now_us: nowUs }: OverviewView): string {
   return sync
     .map((route) => {
       const head = `Upstream ${route.upstream} (${route.address}), ${route.route}: ${route.state}, ${route.lag_messages} waiting, ${route.confirmed_messages} confirmed`
-      const last = route.last_confirmed_at_us === null ? 'never' : textOf(time(BigInt(route.last_confirmed_at_us)))
+      const last =
+        route.last_confirmed_at_us === null ? 'not since the start' : textOf(time(BigInt(route.last_confirmed_at_us)))
       const next =
         route.next_try_at_us === null
           ? ''
-          : `, next try in ${formatSpan(Math.max(0, Number(BigInt(route.next_try_at_us) - BigInt(nowUs))))}`
-      const trouble =
-        route.cause === ''
+          : `, ${route.state === 'paused' ? 'goes on' : 'next try'} in ${formatSpan(Math.max(0, Number(BigInt(route.next_try_at_us) - BigInt(nowUs))))}`
+      const today =
+        route.daily_budget_bytes === null
           ? ''
-          : `\n! ${route.cause}\n  -> Check address, user and network of the upstream. Data is kept here meanwhile.`
-      return `${head}\n  last confirmed ${last}, failures ${route.failures}${next}${trouble}`
+          : `, ${formatBytes(Number(route.used_today_bytes))} of ${formatBytes(Number(route.daily_budget_bytes))} sent today`
+      return [
+        `${head}\n  last confirmed ${last}, failures ${route.failures}${next}${today}`,
+        ...troublesOf(route),
+      ].join('\n')
     })
     .join('\n')
+}
+
+function troublesOf(route: OverviewView['sync'][number]): readonly string[] {
+  const advice =
+    route.state === 'paused'
+      ? 'Data is kept here meanwhile. Raise the limit of the upstream if it must go sooner.'
+      : 'Check address, user and network of the upstream. Data is kept here meanwhile.'
+  const told: readonly (readonly [number | bigint | string, string])[] = [
+    [route.gap_messages, 'were dropped here before they were sent, by the disk budget or a purge'],
+    [route.unreadable_messages, 'could not be read here, and were passed over'],
+    [route.dead_letter_messages, 'are refused by the upstream, and kept in the topic edge/dead-letters'],
+    [route.resent_messages, 'were confirmed and lost by the upstream, and are sent again'],
+  ]
+  return [
+    ...(route.cause === '' ? [] : [`! ${route.cause}\n  -> ${advice}`]),
+    ...told.filter(([count]) => Number(count) > 0).map(([count, what]) => `! ${count} messages ${what}`),
+  ]
 }
 
 function findingsText({ findings }: OverviewView): string {

@@ -79,10 +79,14 @@ function collectLog(sources: MetricSources): readonly Sample[] {
 }
 
 function collectSync(routes: readonly SyncRouteStatus[]): readonly Sample[] {
-  return routes.flatMap(({ route, state, lagMessages, confirmedMessages, failureCount }): Sample[] => [
-    { metric: 'syncConnected', value: state === 'connected' ? 1 : 0, labels: [route] },
-    { metric: 'syncLag', value: lagMessages, labels: [route] },
-    { metric: 'syncConfirmed', value: confirmedMessages, labels: [route] },
-    { metric: 'syncFailures', value: failureCount, labels: [route] },
+  return routes.flatMap(({ route, state, ...counts }): Sample[] => [
+    { metric: 'syncConnected', value: state === 'connected' || state === 'paused' ? 1 : 0, labels: [route] },
+    { metric: 'syncLag', value: counts.lagMessages, labels: [route] },
+    { metric: 'syncConfirmed', value: counts.confirmedMessages, labels: [route] },
+    { metric: 'syncGap', value: counts.gapMessages, labels: [route] },
+    { metric: 'syncUnreadable', value: counts.unreadableMessages, labels: [route] },
+    { metric: 'syncDeadLetters', value: counts.deadLetterMessages, labels: [route] },
+    { metric: 'syncResent', value: counts.resentMessages, labels: [route] },
+    { metric: 'syncFailures', value: counts.failureCount, labels: [route] },
   ])
 }

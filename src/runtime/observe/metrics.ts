@@ -58,9 +58,35 @@ export const METRICS = {
   isWritable: gauge('edge_log_writable', '1 while the disk takes writes.'),
   findings: gauge('edge_findings', 'Problems of the data folder that were found and reported.', undefined, ['level']),
 
-  syncConnected: gauge('edge_sync_connected', '1 while a route is connected to its upstream.', undefined, ['route']),
+  syncConnected: gauge(
+    'edge_sync_connected',
+    '1 while a route is connected to its upstream, paused or not.',
+    undefined,
+    ['route'],
+  ),
   syncLag: gauge('edge_sync_lag_messages', 'Durable messages the upstream has not confirmed.', 'messages', ['route']),
   syncConfirmed: counter('edge_sync_confirmed_messages', 'Messages the upstream confirmed.', 'messages', ['route']),
+  syncGap: counter(
+    'edge_sync_gap_messages',
+    'Messages that retention dropped here before the upstream had them.',
+    'messages',
+    ['route'],
+  ),
+  syncUnreadable: counter('edge_sync_unreadable_messages', 'Messages that could not be read here.', 'messages', [
+    'route',
+  ]),
+  syncDeadLetters: counter(
+    'edge_sync_dead_letter_messages',
+    'Messages that the upstream refuses, set aside in the dead letters.',
+    'messages',
+    ['route'],
+  ),
+  syncResent: counter(
+    'edge_sync_resent_messages',
+    'Messages that the upstream had confirmed and lost, sent again.',
+    'messages',
+    ['route'],
+  ),
   syncFailures: counter('edge_sync_failures', 'Attempts that failed.', undefined, ['route']),
 } as const satisfies Record<string, Metric>
 

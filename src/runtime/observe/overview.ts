@@ -13,14 +13,25 @@ export interface SyncRouteStatus {
   readonly upstream: string
   /** Without user and password. */
   readonly address: string
-  readonly state: 'connected' | 'connecting' | 'waiting' | 'stopped'
-  /** Why it is not connected; empty when it is. */
+  /** `paused`: connected, but a limit that was set for the link lets nothing pass now. */
+  readonly state: 'connected' | 'paused' | 'connecting' | 'waiting' | 'stopped'
+  /** Why nothing moves; empty when it does. */
   readonly cause: string
   /** Durable messages not confirmed yet, over all partitions. */
   readonly lagMessages: number
   readonly confirmedMessages: number
+  /** Given up by local retention before they were sent, since the start as all that follows. */
+  readonly gapMessages: number
+  /** Not readable here. */
+  readonly unreadableMessages: number
+  /** Refused by the upstream for good, and set aside. */
+  readonly deadLetterMessages: number
+  /** Confirmed once, lost by the upstream, and sent again. */
+  readonly resentMessages: number
+  /** Of the upstream, over all its routes; null without a daily budget. */
+  readonly today: { readonly usedBytes: number; readonly budgetBytes: number } | null
   readonly failureCount: number
-  /** Wall clock, µs; null while connected. */
+  /** Wall clock, µs: of the next attempt, or of the end of a pause; null while connected. */
   readonly nextTryAtUs: bigint | null
   /** Wall clock, µs; null before the first one. */
   readonly lastConfirmedAtUs: bigint | null
@@ -199,6 +210,12 @@ function viewRoute(route: SyncRouteStatus) {
     cause: route.cause,
     lag_messages: route.lagMessages,
     confirmed_messages: route.confirmedMessages,
+    gap_messages: route.gapMessages,
+    unreadable_messages: route.unreadableMessages,
+    dead_letter_messages: route.deadLetterMessages,
+    resent_messages: route.resentMessages,
+    used_today_bytes: route.today?.usedBytes ?? null,
+    daily_budget_bytes: route.today?.budgetBytes ?? null,
     failures: route.failureCount,
     next_try_at_us: route.nextTryAtUs,
     last_confirmed_at_us: route.lastConfirmedAtUs,

@@ -78,14 +78,14 @@ export function reportClock(distrust: string): PartReport {
 
 const dateText = (ms: number): string => new Date(ms).toISOString()
 
-/** A route that is away is not failed at once: it is stalled when messages wait for too long. */
+/** A route that is away is not failed at once: it is stalled when messages wait for too long, unless they are meant to. */
 export function reportRoute(route: SyncRouteStatus): PartReport {
   return {
     name: `sync ${route.route}`,
     kind: 'sync',
     state: route.state === 'stopped' ? 'failed' : 'running',
     cause: route.cause,
-    waiting: route.lagMessages,
+    waiting: route.state === 'paused' ? 0 : route.lagMessages,
     progress: route.confirmedMessages,
     isEssential: false,
   }

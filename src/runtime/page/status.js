@@ -4,7 +4,7 @@ import { formatAge, formatBytes, formatCount, formatDuration, formatTime } from 
 
 const DAY_US = 86_400e6
 const STATES = { ready: ['ready', 'good'], degraded: ['degraded', 'warn'], 'not-ready': ['not ready', 'bad'] }
-const ROUTE_TONES = { connected: 'good', connecting: 'warn', waiting: 'warn', stopped: 'bad' }
+const ROUTE_TONES = { connected: 'good', paused: 'warn', connecting: 'warn', waiting: 'warn', stopped: 'bad' }
 const CHECK_TONES = { failed: 'bad', stalled: 'bad', starting: 'warn' }
 
 export function showHealth({ health, version, uptime_us, listeners }) {
@@ -49,19 +49,32 @@ export function showUpstreams(routes, nowUs) {
         ['confirmed', formatCount(route.confirmed_messages)],
         [
           'last confirmed',
-          route.last_confirmed_at_us === null ? 'never' : formatAge(route.last_confirmed_at_us, nowUs),
+          route.last_confirmed_at_us === null ? 'not since the start' : formatAge(route.last_confirmed_at_us, nowUs),
         ],
       ]
+      if (route.daily_budget_bytes !== null)
+        facts.push(['sent today', `${formatBytes(route.used_today_bytes)} of ${formatBytes(route.daily_budget_bytes)}`])
+      for (const [label, count] of lossesOf(route)) if (count > 0) facts.push([label, formatCount(count)])
       if (route.state !== 'connected')
         facts.push(
           ['failed attempts', formatCount(route.failures)],
-          ['next try', route.next_try_at_us === null ? '–' : formatAge(route.next_try_at_us, nowUs)],
+          [
+            route.state === 'paused' ? 'goes on' : 'next try',
+            route.next_try_at_us === null ? '–' : formatAge(route.next_try_at_us, nowUs),
+          ],
           ['cause', route.cause === '' ? '–' : route.cause],
         )
       setFacts(node.querySelector('dl'), facts)
     },
   })
 }
+
+const lossesOf = (route) => [
+  ['dropped here before they were sent', route.gap_messages],
+  ['not readable here', route.unreadable_messages],
+  ['refused upstream, in edge/dead-letters', route.dead_letter_messages],
+  ['lost upstream, sent again', route.resent_messages],
+]
 
 export function showDisk(disk, uptimeUs) {
   const card = byId('disk')

@@ -83,6 +83,11 @@ test('metrics carry every declared name that has a value, and follow what happen
       cause: 'refused',
       lagMessages: 3,
       confirmedMessages: 4,
+      gapMessages: 6,
+      unreadableMessages: 0,
+      deadLetterMessages: 0,
+      resentMessages: 0,
+      today: null,
       failureCount: 5,
       nextTryAtUs: null,
       lastConfirmedAtUs: null,
@@ -98,6 +103,7 @@ test('metrics carry every declared name that has a value, and follow what happen
   for (const { name, type } of Object.values(METRICS)) assert.ok(text.includes(`# TYPE ${name} ${type}\n`), name)
   assert.match(text, /^messages 3$/m)
   assert.match(text, /^edge_sync_lag_messages\{route="s\/\* to central"\} 3$/m)
+  assert.match(text, /^edge_sync_gap_messages_total\{route="s\/\* to central"\} 6$/m)
   assert.match(text, /^edge_check_ok\{check="log"\} 1$/m)
   assert.match(text, /^edge_log_writable 1$/m)
 })

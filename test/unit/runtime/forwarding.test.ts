@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
 import { loadConfig } from '../../../src/runtime/config/load.ts'
-import { routeStatuses, syncLagsOf } from '../../../src/runtime/forwarding.ts'
+import { budgetStoreOf, routeStatuses, syncLagsOf } from '../../../src/runtime/forwarding.ts'
 import type { Sync, SyncPartitionState, UpstreamState } from '../../../src/sync/index.ts'
 
 const config = loadConfig({
@@ -39,6 +39,7 @@ function upstream(name: string, partitions: readonly SyncPartitionState[]): Upst
     protocol: null,
     roundTripMs: null,
     usedTodayBytes: 0,
+    pause: null,
     isStalled: false,
     lagCount: 0n,
     sentCount: 0n,
@@ -109,6 +110,39 @@ test('a cause that an operator can mend comes in plain words, before the words o
   const reason = { code: 'EDGE_CREDENTIALS_INVALID', text: 'the server answers 42' } as const
   const [row] = routeStatuses(syncOf({ ...upstream('central', []), reason }), config, systemClock)
   assert.equal(row?.cause, 'the upstream refuses user or password (the server answers 42)')
+})
+
+test('what was given up, set aside and sent again is counted route by route', () => {
+  const one = { ...partition(SENSORS, 0, 0n), gapCount: 5n, deadLetterCount: 1n }
+  const two = { ...partition(SENSORS, 1, 0n), gapCount: 2n, forgottenCount: 3n, holeCount: 4n }
+  const [row] = routeStatuses(syncOf(upstream('central', [one, two])), config, systemClock)
+  const { gapMessages, deadLetterMessages, resentMessages, unreadableMessages } = row ?? {}
+  assert.deepEqual([gapMessages, deadLetterMessages, resentMessages, unreadableMessages], [7, 1, 3, 4])
+})
+
+test('a link that waits for its daily budget is paused, not in trouble, and says until when', () => {
+  const clock = { wallUs: () => 1_000_000n, monotonicUs: () => 0 }
+  const spent = { ...upstream('central', [partition(SENSORS, 0, 3n)]), link: 'up', reason: null } as const
+  const paused = { ...spent, nextAttemptInMs: null, pause: { reason: 'day', forMs: 5000 } } as const
+  const [row] = routeStatuses(syncOf(paused), config, clock)
+  assert.deepEqual(
+    [row?.state, row?.cause, row?.nextTryAtUs],
+    ['paused', 'the daily budget of the link is used up', 6_000_000n],
+  )
+  const idle = { ...paused, partitions: [partition(SENSORS, 0, 0n)] }
+  assert.equal(routeStatuses(syncOf(idle), config, clock)[0]?.state, 'connected')
+})
+
+test('what was spent of a daily budget is kept by the name of the upstream', async () => {
+  const settings = new Map<string, string>()
+  const store = budgetStoreOf({
+    setting: (name) => settings.get(name),
+    setSetting: async (name, value) => void settings.set(name, value),
+  })
+  assert.equal(store.spent('central'), undefined)
+  await store.setSpent('central', { usedBytes: 12, elapsedUs: 3.6e9, atUs: 1_795_968_000_000_000n })
+  assert.deepEqual(store.spent('central'), { usedBytes: 12, elapsedUs: 3.6e9, atUs: 1_795_968_000_000_000n })
+  assert.equal(store.spent('other'), undefined)
 })
 
 test('without sync there are no routes and no lags', () => {

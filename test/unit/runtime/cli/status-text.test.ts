@@ -79,6 +79,12 @@ test('everything that is wrong comes with what to do', () => {
           cause: 'connection refused',
           lag_messages: 12,
           confirmed_messages: 3,
+          gap_messages: 7,
+          unreadable_messages: 0,
+          dead_letter_messages: 0,
+          resent_messages: 0,
+          used_today_bytes: 2048,
+          daily_budget_bytes: 4096,
           failures: 4,
           next_try_at_us: NOW_US + 5_000_000,
           last_confirmed_at_us: null,
@@ -91,9 +97,11 @@ test('everything that is wrong comes with what to do', () => {
   assert.match(text, /! The disk refuses writes\n {2}-> /)
   assert.match(
     text,
-    /Upstream central .* waiting, 12 waiting, 3 confirmed\n {2}last confirmed never, failures 4, next try in 5 s/,
+    /Upstream central .* waiting, 12 waiting, 3 confirmed\n {2}last confirmed not since the start, failures 4, next try in 5 s, 2.0 KiB of 4.0 KiB sent today/,
   )
   assert.match(text, /! connection refused\n {2}-> /)
+  assert.match(text, /! 7 messages were dropped here before they were sent/)
+  assert.ok(!text.includes('! 0 messages'))
   assert.match(text, /! 2023-11-14T22:13:20\.000Z offsets 3 to 4 are lost\n {2}-> Check the disk\./)
 })
 

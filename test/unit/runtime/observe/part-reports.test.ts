@@ -18,6 +18,11 @@ const ROUTE = {
   cause: 'connect ECONNREFUSED',
   lagMessages: 12,
   confirmedMessages: 3,
+  gapMessages: 0,
+  unreadableMessages: 0,
+  deadLetterMessages: 0,
+  resentMessages: 0,
+  today: null,
   failureCount: 9,
   nextTryAtUs: null,
   lastConfirmedAtUs: null,
@@ -94,6 +99,12 @@ test('an upstream that is away while nothing waits is no trouble', () => {
   const watch = new HealthWatch()
   watch.observe([reportRoute({ ...ROUTE, lagMessages: 0 })], 0)
   assert.equal(watch.observe([reportRoute({ ...ROUTE, lagMessages: 0 })], 3600e6).status, 'ready')
+})
+
+test('an upstream that waits for its budget, as it is meant to, is no trouble', () => {
+  const watch = new HealthWatch()
+  watch.observe([reportRoute({ ...ROUTE, state: 'paused' })], 0)
+  assert.equal(watch.observe([reportRoute({ ...ROUTE, state: 'paused' })], 3600e6).status, 'ready')
 })
 
 test('a route that was stopped is failed at once', () => {
