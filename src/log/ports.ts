@@ -4,8 +4,11 @@
  */
 import type { Catalog, Durability, LogFinding, Partition, ProducerTag, TopicOptions } from './api.ts'
 
+/** A problem worth telling. With a `series` it tells the same trouble as the one before, which it takes the place of. */
+export type NewFinding = Omit<LogFinding, 'atUs'> & { readonly series?: string }
+
 /** Takes a problem worth telling; whoever owns the list of findings adds the time and logs it. */
-export type ReportFinding = (finding: Omit<LogFinding, 'atUs'>) => void
+export type ReportFinding = (finding: NewFinding) => void
 
 /** One partition incarnation as its topic descriptor knows it. */
 export interface PartitionSpec {

@@ -48,6 +48,13 @@ export interface RetentionLoopOptions {
   readonly report: ReportFinding
 }
 
+/** Messages that somebody had not read, gone for want of space. */
+interface UnreadLoss {
+  readonly fromOffset: bigint
+  readonly endOffset: bigint
+  readonly messageCount: number
+}
+
 export class RetentionLoop implements AppendGate {
   readonly ledger = new DropLedger()
   readonly #options: RetentionLoopOptions
@@ -58,6 +65,8 @@ export class RetentionLoop implements AppendGate {
   #fullTopicCount = 0
   #isStuck = false
   #isFailing = false
+  /** The last loss of each partition. */
+  readonly #unread = new Map<number, UnreadLoss>()
   #isClosed = false
   #stopCron: (() => void) | null = null
   #cancelSoon: (() => void) | null = null
@@ -157,6 +166,7 @@ export class RetentionLoop implements AppendGate {
     try {
       const plan = planRetention(this.#input(partitions, places))
       this.#announceRefusals(plan, places)
+      for (const key of this.#unread.keys()) if (!places.has(key)) this.#unread.delete(key)
       const failure = await this.#evictAll(plan, partitions)
       this.#announceBudget(plan)
       this.#announceStuck(plan, places)
@@ -248,8 +258,7 @@ export class RetentionLoop implements AppendGate {
   async #evictHead({ key, reason, head }: JournalEviction, partition: Partition | undefined): Promise<void> {
     if (partition === undefined || !(await this.#options.stuckJournal.drop(key, head.endOffset))) return
     this.ledger.record({ key, reason, ...head })
-    if (reason === 'disk-budget-unread')
-      this.#reportUnread(partition, head.fromOffset, head.endOffset, head.messageCount)
+    if (reason === 'disk-budget-unread') this.#reportUnread(partition, head)
   }
 
   async #evict(eviction: Eviction, partition: Partition | undefined): Promise<void> {
@@ -265,7 +274,7 @@ export class RetentionLoop implements AppendGate {
     if (dropped === undefined) return
     const { fromOffset, endOffset, messageCount, sizeBytes } = dropped
     this.ledger.record({ key, reason, fromOffset, endOffset, messageCount, sizeBytes })
-    if (isUnread) this.#reportUnread(partition, fromOffset, endOffset, messageCount)
+    if (isUnread) this.#reportUnread(partition, { fromOffset, endOffset, messageCount })
   }
 
   /** What somebody still needs stays. For age and size nothing goes that was not planned; for the disk files may have grown since. */
@@ -277,10 +286,18 @@ export class RetentionLoop implements AppendGate {
     return barrier === null ? planned.endOffset - 1n : earlier(barrier, planned.endOffset - 1n)
   }
 
-  #reportUnread(partition: Partition, fromOffset: bigint, endOffset: bigint, messageCount: number): void {
+  /** What goes on where the last loss ended is the same loss, grown: days of it are one finding. */
+  #reportUnread(partition: Partition, dropped: UnreadLoss): void {
     const { streamId, topicId, partitionId, key } = partition
+    const before = this.#unread.get(key)
+    const goesOn = before?.endOffset === dropped.fromOffset ? before : { ...dropped, messageCount: 0 }
+    const { fromOffset } = goesOn
+    const { endOffset } = dropped
+    const messageCount = goesOn.messageCount + dropped.messageCount
+    this.#unread.set(key, { fromOffset, endOffset, messageCount })
     const place = partitionText(this.#options.catalog, partition)
     this.#options.report({
+      series: `unread ${key} ${fromOffset}`,
       event: 'log.retention.unread_dropped',
       level: 'error',
       text: `the disk budget is used up: ${messageCount} messages of ${place} are gone that a consumer or upstream had not read, offsets ${fromOffset} to ${endOffset - 1n}`,

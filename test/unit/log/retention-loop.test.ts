@@ -3,7 +3,7 @@ import { beforeEach, test } from 'node:test'
 import { EdgeError } from '../../../src/errors.ts'
 import type { ConsumerKind, CursorRow, Partition, Stream, Topic } from '../../../src/log/api.ts'
 import type { DropTotal } from '../../../src/log/metadata/log-tables.ts'
-import type { DroppedSegments, JournalHead, SealedSegment } from '../../../src/log/ports.ts'
+import type { DroppedSegments, JournalHead, NewFinding, SealedSegment } from '../../../src/log/ports.ts'
 import { RetentionLoop } from '../../../src/log/retention-loop.ts'
 import { topicOptions } from '../../support/topic-options.ts'
 
@@ -15,7 +15,7 @@ class World {
   readonly inJournal: SealedSegment[] = []
   readonly offsets: { kind: ConsumerKind; consumerId: number; offset: bigint }[] = []
   readonly cursors: { route: string; row: CursorRow }[] = []
-  readonly findings: { event: string; level: string; text: string; fields: Readonly<Record<string, unknown>> }[] = []
+  readonly findings: NewFinding[] = []
   readonly saved = new Map<string, DropTotal>()
   readonly lastOffsets: (bigint | null)[] = []
   tasks: { delayMs: number; task: () => void }[] = []
@@ -207,6 +207,19 @@ test('unread messages that the disk budget takes are an error with their range',
     [0n, 20n, 20],
   )
   assert.deepEqual(loop.ledger.report().byReason.get('disk-budget-unread'), { messageCount: 20, sizeBytes: 200 })
+})
+
+test('a loss that goes on is told as one, from its first offset on', async () => {
+  world.cursors.push({ route: 'central', row: { confirmedOffset: -1n, upstreamOffset: null } })
+  world.budgetBytes = 450
+  const loop = world.createLoop()
+  await loop.run()
+  world.segments.push(...new World(6).segments.slice(5))
+  await loop.run()
+  const [first, second] = world.findings
+  assert.match(first?.text ?? '', /10 messages .* offsets 0 to 9$/)
+  assert.match(second?.text ?? '', /20 messages .* offsets 0 to 19$/)
+  assert.deepEqual([second?.series, second?.fields.message_count], [first?.series, 20])
 })
 
 test('a segment that still grows is sealed before the disk budget takes it, and counted as it is then', async () => {
