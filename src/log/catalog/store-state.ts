@@ -34,7 +34,7 @@ export function inspectStore(fileSystem: FileSystem, expectExisting: boolean): S
   if (!expectExisting) return { kind: 'first-start' }
   throw new EdgeError(
     'EDGE_STORE_MISSING',
-    'the data folder is empty though a store is expected there: is its disk mounted? For a first start set system.expect_existing = false',
+    'the data folder holds no store, and none is made there (by dump never, by run not with system.expect_existing): is its disk mounted?',
   )
 }
 

@@ -41,8 +41,11 @@ const HINTS: Partial<Readonly<Record<ErrorCode, string>>> = {
   EDGE_DISK_FULL: 'free space, or lower retention and the disk budget',
 }
 
-/** Some commands answer this for a missing stream, topic or partition alike. */
+/** Some commands answer this for whatever is not there: a user, a token, or a stream, topic or partition alike. */
 const RESOURCE_NOT_FOUND = 20
+const TOKEN_COMMAND = /personal_access_token/
+const USER_COMMAND = /user|password|permissions/
+const NO_TOKEN_HINT = 'iggy-edge token list shows what there is'
 const NOT_FOUND_HINT =
   'iggy-edge stream list, iggy-edge topic list STREAM and topic get STREAM TOPIC show what there is'
 
@@ -73,10 +76,15 @@ export function formatError(error: EdgeError): string {
 }
 
 function hintOf({ code, details, cause }: EdgeError): string | undefined {
-  if (details.iggyCode === RESOURCE_NOT_FOUND) return NOT_FOUND_HINT
+  if (details.iggyCode === RESOURCE_NOT_FOUND) return notFoundHintOf(String(details.asked))
   if (code === 'EDGE_IO' && (details.code === 'EACCES' || details.code === 'EPERM')) return NO_RIGHT_HINT
   if (isDistrust(cause)) return TRUST_HINT
   return listenHintOf(cause) ?? HINTS[code]
+}
+
+function notFoundHintOf(command: string): string | undefined {
+  if (TOKEN_COMMAND.test(command)) return NO_TOKEN_HINT
+  return USER_COMMAND.test(command) ? HINTS.EDGE_USER_NOT_FOUND : NOT_FOUND_HINT
 }
 
 function isDistrust(cause: unknown): boolean {

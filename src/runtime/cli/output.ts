@@ -66,7 +66,7 @@ function plainRow(row: Row): Record<string, unknown> {
 /** One line a cell: what comes from devices must not break the table or the terminal. */
 export function textOf(cell: Cell): string {
   const text = cell instanceof Shown ? cell.text : cell === null || cell === '' ? NOTHING : String(cell)
-  return text.replace(/\p{Cc}+/gu, ' ')
+  return text.replace(/[\p{Cc}\p{Bidi_Control}]+/gu, ' ')
 }
 
 function padded(text: string, width: number, isNumber: boolean): string {

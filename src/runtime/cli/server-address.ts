@@ -94,7 +94,8 @@ function fromEnvironment({
   IGGY_USERNAME,
   IGGY_PASSWORD,
 }: CommandContext['environment']): ConnectionCredentials | null {
-  if (IGGY_USERNAME === undefined || IGGY_PASSWORD === undefined) return null
+  // Empty is how a shell says that there is none.
+  if (!IGGY_USERNAME || !IGGY_PASSWORD) return null
   return { kind: 'password', username: IGGY_USERNAME, password: IGGY_PASSWORD }
 }
 

@@ -55,8 +55,6 @@ function patternsOf(field: string, found: unknown): readonly string[] {
   const isList = Array.isArray(found) && found.length <= MAX_PATTERNS
   if (isList && found.every((each) => typeof each === 'string' && each.includes('/') && each.length <= 512))
     return found as string[]
-  throw new EdgeError(
-    'EDGE_OPTION_INVALID',
-    `device token: ${field}: expected at most ${MAX_PATTERNS} patterns such as "sensors/*"`,
-  )
+  const expected = `expected at most ${MAX_PATTERNS} patterns of stream/topic, such as "sensors/*"`
+  throw new EdgeError('EDGE_OPTION_INVALID', `device token: ${field}: ${expected}, found ${JSON.stringify(found)}`)
 }

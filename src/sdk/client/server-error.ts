@@ -68,11 +68,11 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
   14003: 'EDGE_VERSION_UNSUPPORTED',
 }
 
-/** @returns an error with the number in `details.iggyCode`. */
+/** @returns an error with the number in `details.iggyCode`, and `what` was asked for in `details.asked`. */
 export function errorOfStatus(status: number, what: string): EdgeError {
   const code = CODES[status] ?? 'EDGE_UPSTREAM_REFUSED'
   return new EdgeError(code, `${what}: the server answers ${status} (${iggyErrorName(status)})`, {
-    details: { iggyCode: status },
+    details: { iggyCode: status, asked: what },
   })
 }
 

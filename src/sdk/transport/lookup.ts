@@ -35,11 +35,16 @@ export async function lookupHost(host: string, signal: AbortSignal): Promise<rea
   try {
     const addresses = host.endsWith('.local') ? await askSystem(host) : await askNameServers(host, signal)
     if (addresses.length > 0) return addresses
-    throw new EdgeError('EDGE_UPSTREAM_UNREACHABLE', `host ${host}: no addresses`, { details: { reason: 'name' } })
+    throw new EdgeError('EDGE_UPSTREAM_UNREACHABLE', `name lookup of ${host}: no addresses`, {
+      details: { reason: 'name' },
+    })
   } catch (cause) {
     if (cause instanceof EdgeError) throw cause
     const text = cause instanceof Error ? cause.message : String(cause)
-    throw new EdgeError('EDGE_UPSTREAM_UNREACHABLE', `host ${host}: ${text}`, { cause, details: { reason: 'name' } })
+    throw new EdgeError('EDGE_UPSTREAM_UNREACHABLE', `name lookup of ${host}: ${text}`, {
+      cause,
+      details: { reason: 'name' },
+    })
   }
 }
 

@@ -33,7 +33,7 @@ const PLACEHOLDERS = new Set(['stream', 'topic'])
  */
 export function parseRoute(spec: RouteSpec): Route {
   const matches = parsePattern(spec.from)
-  const { upstreamName, streamTemplate, topicTemplate } = parseTarget(spec.to)
+  const { upstreamName, streamTemplate, topicTemplate } = parseTarget(spec)
   return {
     name: `${spec.from} > ${spec.to}`,
     upstreamName,
@@ -60,15 +60,18 @@ function wildcard(text: string): RegExp {
   return new RegExp(`^${literal.join('[^/]*')}$`, 'u')
 }
 
-function parseTarget(to: string): { upstreamName: string; streamTemplate: string; topicTemplate: string } {
+function parseTarget({ from, to }: RouteSpec): { upstreamName: string; streamTemplate: string; topicTemplate: string } {
   const colon = to.indexOf(':')
   const slash = to.indexOf('/', colon)
   if (colon <= 0 || slash <= colon + 1 || slash === to.length - 1 || to.includes('/', slash + 1)) {
-    throw new EdgeError('EDGE_CONFIG_INVALID', `sync route to "${to}": expected upstream:stream/topic`)
+    throw new EdgeError('EDGE_CONFIG_INVALID', `sync route from "${from}" to "${to}": expected upstream:stream/topic`)
   }
   for (const [, name = ''] of to.matchAll(/\{([^}]*)\}/g)) {
     if (PLACEHOLDERS.has(name)) continue
-    throw new EdgeError('EDGE_CONFIG_INVALID', `sync route to "${to}": expected {stream} or {topic}, found {${name}}`)
+    throw new EdgeError(
+      'EDGE_CONFIG_INVALID',
+      `sync route from "${from}" to "${to}": expected {stream} or {topic}, found {${name}}`,
+    )
   }
   return {
     upstreamName: to.slice(0, colon),

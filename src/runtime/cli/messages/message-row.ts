@@ -32,7 +32,7 @@ export function messageText(message: PlacedMessage, { withHeaders }: { readonly 
   const row = messageRow(message, { withHeaders })
   const text = (key: string): string => {
     const cell = row[key] ?? ''
-    return (cell instanceof Shown ? cell.text : String(cell)).replace(/\p{Cc}+/gu, ' ')
+    return (cell instanceof Shown ? cell.text : String(cell)).replace(/[\p{Cc}\p{Bidi_Control}]+/gu, ' ')
   }
   const headers = withHeaders && text('headers') !== '' ? ` {${text('headers')}}` : ''
   return `${text('time')}  ${message.partitionId}:${message.offset}${headers}  ${text('payload')}`

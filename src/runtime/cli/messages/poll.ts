@@ -1,6 +1,6 @@
 /** `message poll`: one partition for a single consumer, or a turn as a member of a consumer group. */
 import { writeFile } from 'node:fs/promises'
-import { EdgeError } from '../../../errors.ts'
+import { EdgeError, toEdgeError } from '../../../errors.ts'
 import type { Client } from '../../../sdk/index.ts'
 import type { Identifier, PollingStrategy } from '../../../sdk/wire/primitives.ts'
 import { usageError, type Values } from '../grammar.ts'
@@ -110,7 +110,7 @@ async function writeLines(
 ): Promise<void> {
   const text = messages.map((message) => `${messageLine(message, stream, topic)}\n`).join('')
   await writeFile(path, text).catch((cause: unknown) => {
-    throw new EdgeError('EDGE_IO', `${path} cannot be written: ${String(cause)}`, { cause })
+    throw new EdgeError('EDGE_IO', `${path} cannot be written: ${toEdgeError(cause).message}`, { cause })
   })
   output.done(`${messages.length} messages written to ${path}`, { messages: messages.length, path })
 }

@@ -1,7 +1,7 @@
 /** What the server says of itself: ping, me, stats, options, client, cluster, snapshot. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { EdgeError } from '../../../errors.ts'
+import { EdgeError, toEdgeError } from '../../../errors.ts'
 import type { ServerStats } from '../../../sdk/index.ts'
 import { headerKindName, headerScalarOf } from '../../../sdk/wire/header-values.ts'
 import { type ClientDetails, type ClientRecord, NOT_LOGGED_IN } from '../../../sdk/wire/records.ts'
@@ -133,7 +133,7 @@ export const SYSTEM_COMMANDS: readonly Command[] = [
       const name = `snapshot_${new Date().toISOString().replace(/[:.]/g, '-')}.zip`
       const path = join(values.text('out-dir') ?? '.', name)
       await writeFile(path, zipBytes).catch((cause: unknown) => {
-        throw new EdgeError('EDGE_IO', `${path} cannot be written: ${String(cause)}`, { cause })
+        throw new EdgeError('EDGE_IO', `${path} cannot be written: ${toEdgeError(cause).message}`, { cause })
       })
       output.done(`${path} written, ${zipBytes.length} bytes`, { path, size: bytes(zipBytes.length) })
     },

@@ -13,6 +13,8 @@ test('an error says what is wrong, then what to do', () => {
 
 test('what is not there and is not named by its kind comes with where to look', () => {
   assert.match(formatError(errorOfStatus(20, 'send_messages')), /\(resource_not_found\); iggy-edge stream list/)
+  assert.match(formatError(errorOfStatus(20, 'delete_user')), /; iggy-edge user list shows/)
+  assert.match(formatError(errorOfStatus(20, 'delete_personal_access_token')), /; iggy-edge token list shows/)
 })
 
 test('a folder without rights comes with who has them, a broken disk does not', () => {

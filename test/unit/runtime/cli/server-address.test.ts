@@ -51,6 +51,10 @@ describe('server address', () => {
     assert.equal(user('-u word -p w -t secret'), 'secret')
   })
 
+  it('takes an empty name in the environment for none', () => {
+    assert.equal(addressOf('', { IGGY_USERNAME: '', IGGY_PASSWORD: '' }).credentials, null)
+  })
+
   it('asks for the password of a user who gave none', () => {
     const { credentials, userWithoutPassword } = addressOf('-u word')
     assert.equal(credentials, null)
