@@ -19,7 +19,7 @@ export interface HttpAnswer {
 
 export class EdgeHttp {
   readonly url: string
-  readonly #credentials: ConnectionCredentials | null
+  #credentials: ConnectionCredentials | null
 
   constructor(url: string, credentials: ConnectionCredentials | null) {
     this.url = url
@@ -31,10 +31,35 @@ export class EdgeHttp {
   }
 
   /** @throws {EdgeError} EDGE_UPSTREAM_UNREACHABLE, EDGE_UPSTREAM_REFUSED for what does not speak JSON. */
-  async call({ method, path, body }: HttpCall): Promise<HttpAnswer> {
+  async call(call: HttpCall): Promise<HttpAnswer> {
+    const answer = await this.#ask(call)
+    if (answer.status !== 401 || this.#credentials?.kind !== 'password') return answer
+    // Not every server takes user and password with each request.
+    const token = await this.#logIn(this.#credentials)
+    if (token === null) return answer
+    this.#credentials = { kind: 'token', token }
+    return await this.#ask(call)
+  }
+
+  /** @returns an access token, or null of a server that gives none. @throws {EdgeError} EDGE_CREDENTIALS_INVALID. */
+  async #logIn({ username, password }: { username: string; password: string }): Promise<string | null> {
+    const { status, body } = await this.#ask(
+      { method: 'POST', path: '/users/login', body: { username, password } },
+      false,
+    )
+    if (status === 400 || status === 401)
+      throw new EdgeError('EDGE_CREDENTIALS_INVALID', `${this.url} refuses user or password`)
+    const { access_token: given } = (body ?? {}) as { access_token?: { token?: unknown } }
+    return typeof given?.token === 'string' ? given.token : null
+  }
+
+  async #ask({ method, path, body }: HttpCall, isAuthorized = true): Promise<HttpAnswer> {
     const response = await this.#fetch(path, {
       method,
-      headers: { ...this.#authorization(), ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+      headers: {
+        ...(isAuthorized ? this.#authorization() : {}),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
       ...(body === undefined ? {} : { body: stringifyExact(body) }),
       signal: AbortSignal.timeout(TIMEOUT_MS),
     })

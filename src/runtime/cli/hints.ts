@@ -79,6 +79,8 @@ function hintOf({ code, details, cause }: EdgeError): string | undefined {
   if (details.iggyCode === RESOURCE_NOT_FOUND) return notFoundHintOf(String(details.asked))
   if (code === 'EDGE_IO' && (details.code === 'EACCES' || details.code === 'EPERM')) return NO_RIGHT_HINT
   if (isDistrust(cause)) return TRUST_HINT
+  // Said by a server, it is about a command of the protocol; else the message says what is missing.
+  if (code === 'EDGE_FEATURE_UNAVAILABLE' && details.iggyCode === undefined) return undefined
   return listenHintOf(cause) ?? HINTS[code]
 }
 

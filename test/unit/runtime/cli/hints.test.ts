@@ -17,6 +17,11 @@ test('what is not there and is not named by its kind comes with where to look', 
   assert.match(formatError(errorOfStatus(20, 'delete_personal_access_token')), /; iggy-edge token list shows/)
 })
 
+test('a command that a server has not is told from a feature that is missing here', () => {
+  assert.match(formatError(errorOfStatus(5, 'flush')), /; the server has no such command/)
+  assert.equal(formatError(new EdgeError('EDGE_FEATURE_UNAVAILABLE', 'no engine')), 'no engine')
+})
+
 test('a folder without rights comes with who has them, a broken disk does not', () => {
   const refused = (code: string) => formatError(new EdgeError('EDGE_IO', `${code} on /d`, { details: { code } }))
   assert.match(refused('EACCES'), /^EACCES on \/d; run it as the user of the service/)

@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { EdgeHttp } from '../../../src/runtime/cli/edge-http.ts'
+import { startTestHttp } from '../../support/http-server.ts'
+
+const OVERVIEW = { method: 'GET', path: '/edge/overview' } as const
+const asUser = (url: string, password: string) => new EdgeHttp(url, { kind: 'password', username: 'iggy', password })
+
+test('a server that takes no password with each request is logged in to, once', async () => {
+  await using server = await startTestHttp({ settings: { http: { basic_authentication: false } } })
+  const http = asUser(server.url, 'iggy')
+  for (let calls = 0; calls < 3; calls++) assert.ok(await http.succeed(OVERVIEW))
+  await assert.rejects(asUser(server.url, 'wrong').succeed(OVERVIEW), { code: 'EDGE_CREDENTIALS_INVALID' })
+  await assert.rejects(new EdgeHttp(server.url, null).succeed(OVERVIEW), { code: 'EDGE_UNAUTHENTICATED' })
+})
+
+test('a wrong password is named where it is taken with each request', async () => {
+  await using server = await startTestHttp()
+  await assert.rejects(asUser(server.url, 'wrong').succeed(OVERVIEW), { code: 'EDGE_CREDENTIALS_INVALID' })
+})
