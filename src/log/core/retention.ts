@@ -181,9 +181,23 @@ class Planner {
     const isDroppable = ({ overflow }: { readonly overflow: OverflowPolicy }): boolean => overflow === 'drop-oldest'
     const kept = heads.filter((each) => !isDroppable(each))
     const keptBytes = kept.reduce((sum, { eviction }) => sum + eviction.head.sizeBytes, 0)
-    // What segments give back is tried first.
+    // What segments give back is tried first, also where the limits see room that the disk has not: a quota, no floor.
+    if (this.#freedBytes === 0)
+      this.#replaceHeads(heads.reduce((sum, { eviction }) => sum + eviction.head.sizeBytes, 0))
     if (this.#freedBytes > 0 || keptBytes > this.#input.disk.freeBytes) return []
     return heads.filter(isDroppable).map(({ eviction }) => eviction)
+  }
+
+  /** Oldest segments, so that as much as this has a place: those that all have read, else the others. */
+  #replaceHeads(sizeBytes: number): void {
+    const slots = this.topics.flatMap((topic) => topic.slots).filter(({ overflow }) => overflow === 'drop-oldest')
+    for (const reason of ['disk-budget', 'disk-budget-unread'] as const) {
+      const isKept = reason === 'disk-budget' ? isHeld : isNeverHeld
+      for (const { slot, segment } of oldestFirst(slots, allOf, isKept)) {
+        if (this.#freedBytes >= sizeBytes) return
+        this.#take(slot, segment, reason)
+      }
+    }
   }
 
   #relieve(slots: readonly Slot[], reason: 'disk-budget' | 'disk-budget-unread'): void {

@@ -78,6 +78,21 @@ test('nothing goes in vain: not where others need room that is not there, and no
   assert.deepEqual(journalGone(plan(withSegments, { ...full, freeFloorBytes: 150 })), [])
 })
 
+test('a disk that refuses though the limits see room costs the oldest segments, as much as is stuck, not the journal', () => {
+  const own = { ...stuck(1), sealed: segments(1, 3, 5), journalHead: { ...head(40n, 150), fromOffset: 30n } }
+  const others = [partition(2, segments(2, 4), 9n), partition(3, segments(0))]
+  const topics = [topic({ partitions: [own, ...others] }), topic({ overflow: 'reject', partitions: [stuck(4)] })]
+  const planned = plan(topics)
+  assert.deepEqual(journalGone(planned), [])
+  assert.deepEqual(gone(planned), [
+    [3, 'disk-budget', 1],
+    [1, 'disk-budget', 1],
+    [2, 'disk-budget', 1],
+  ])
+  const unread = { ...own, barrierOffset: 4n }
+  assert.deepEqual(gone(plan([topic({ partitions: [unread] })])), [[1, 'disk-budget-unread', 2]])
+})
+
 test('a topic without limits on a roomy disk keeps everything', () => {
   assert.deepEqual(gone(plan([topic({ partitions: [partition(1, segments(1, 2, 3))] })])), [])
 })
