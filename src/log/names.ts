@@ -56,6 +56,7 @@ export async function openNames(options: NamesOptions): Promise<Names> {
     report: options.report,
     setAside: () => setAside(fileSystem, quarantine, clock.wallUs()),
     maxConsumerOffsets: settings.max_consumer_offsets,
+    isExpected: state.kind !== 'first-start' && options.metadataPath !== ':memory:',
   })
   try {
     const catalog = await openCatalog({

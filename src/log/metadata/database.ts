@@ -32,6 +32,8 @@ export interface DatabaseOptions {
   /** Moves a damaged database (its file and its `-wal`, `-shm`) out of the way, into quarantine. */
   readonly setAside: (path: string) => void
   readonly report: ReportFinding
+  /** The store is not new: a database that is not there was lost. */
+  readonly isExpected?: boolean
 }
 
 export interface OpenedDatabase {
@@ -45,7 +47,9 @@ type Row = Record<string, unknown>
 /** @throws {EdgeError} EDGE_STORE_NEWER, EDGE_STORE_IN_USE, EDGE_DISK_FULL, EDGE_IO. */
 export function openDatabase(options: DatabaseOptions): OpenedDatabase {
   try {
-    return openSound(options)
+    const opened = openSound(options)
+    if (opened.isNew && options.isExpected === true) reportMissing(options)
+    return opened
   } catch (error) {
     if (!isDamage(error)) throw toStoreError(error)
     const saved = salvage(options)
@@ -60,6 +64,15 @@ export function openDatabase(options: DatabaseOptions): OpenedDatabase {
     })
     return opened
   }
+}
+
+function reportMissing({ report }: DatabaseOptions): void {
+  report({
+    event: 'log.metadata.missing',
+    level: 'error',
+    text: 'metadata.sqlite was not there: made anew from the descriptors, without the users, tokens and consumer offsets it held',
+    fields: {},
+  })
 }
 
 /** Turns what SQLite throws into our words. Damage found while running is an `EDGE_IO` too: the next start repairs it. */

@@ -29,6 +29,8 @@ export interface MetadataOptions {
   /** Moves a damaged database with its `-wal` and `-shm` out of the way. */
   readonly setAside: (path: string) => void
   readonly maxConsumerOffsets?: number
+  /** The store is not new: a database that is not there was lost. */
+  readonly isExpected?: boolean
 }
 
 /** Keys of the topic's partitions, as the catalog knows them. */

@@ -69,6 +69,10 @@ export const FINDING_ADVICE: readonly (readonly [prefix: string, advice: string]
   ['log.descriptor.restored', 'Nothing has to be done: the copy is whole. Check the disk when this comes again.'],
   ['log.descriptor', 'A topic was rebuilt from its files. Check its name and its options.'],
   [
+    'log.metadata.missing',
+    'Make users and tokens again. Consumers read from where they begin, and what upstreams have is seen there. See who deleted the file.',
+  ],
+  [
     'log.metadata',
     'Users, groups and offsets were rebuilt or could not be written. Check users, tokens and free space.',
   ],

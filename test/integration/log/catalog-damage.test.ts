@@ -120,7 +120,7 @@ test('a topic whose descriptor and copy are both gone keeps its partitions under
     seeds,
     'derived message ids stay the same',
   )
-  assert.deepEqual(world.findings, ['log.descriptor.recovered'])
+  assert.deepEqual(world.findings, ['log.metadata.missing', 'log.descriptor.recovered'])
 })
 
 test('with store.json and SQLite gone no key is given again, and it is said', async () => {
@@ -131,7 +131,7 @@ test('with store.json and SQLite gone no key is given again, and it is said', as
   rmSync(join(world.folder, 'metadata.sqlite'))
   rmSync(join(world.folder, 'store.json'))
   store = await world.open()
-  assert.deepEqual(world.findings, ['log.store.recovered'])
+  assert.deepEqual(world.findings, ['log.metadata.missing', 'log.store.recovered'])
   assert.ok(store.catalog.nextKey > 65_536)
   store = await world.reopen(store)
   assert.equal(

@@ -162,7 +162,7 @@ test('a wrong key is refused also when store.json and its copy are gone', async 
   await assert.rejects(open(path, { ...SEALED, key: key(2) }), isKeyWrong)
   await assert.rejects(open(path, PLAIN), isKeyWrong)
   await using log = await open(path)
-  assert.equal(log.findings().at(0)?.event, 'log.store.recovered')
+  assert.equal(log.findings().at(1)?.event, 'log.store.recovered')
 })
 
 test('a key that is none is refused without being told', async (context) => {

@@ -274,6 +274,19 @@ const removeDatabase = (path: string): void => {
   for (const name of fs.readdirSync(path)) if (name.startsWith('metadata.sqlite')) fs.rmSync(join(path, name))
 }
 
+test('a database that somebody deleted is told, and only then', async (context) => {
+  const path = folder(context)
+  const events = async () => {
+    await using log = await open(path)
+    return log.findings().map(({ event, level }) => `${level} ${event}`)
+  }
+  assert.deepEqual(await events(), [])
+  assert.deepEqual(await events(), [])
+  removeDatabase(path)
+  assert.deepEqual(await events(), ['error log.metadata.missing'])
+  assert.deepEqual(await events(), [])
+})
+
 test('messages that only the journal holds outlive the descriptor of their topic and its copy, also where that start is killed', async (context) => {
   const path = folder(context)
   const log = await open(path)
