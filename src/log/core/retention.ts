@@ -193,7 +193,7 @@ class Planner {
     const slots = this.topics.flatMap((topic) => topic.slots).filter(({ overflow }) => overflow === 'drop-oldest')
     for (const reason of ['disk-budget', 'disk-budget-unread'] as const) {
       const isKept = reason === 'disk-budget' ? isHeld : isNeverHeld
-      for (const { slot, segment } of oldestFirst(slots, allOf, isKept)) {
+      for (const { slot, segment } of oldestFirst(slots, filesOf, isKept)) {
         if (this.#freedBytes >= sizeBytes) return
         this.#take(slot, segment, reason)
       }
