@@ -63,7 +63,11 @@ export async function startEdgeProcess(options: EdgeProcessOptions): Promise<Edg
   child.once('exit', () => process.off('exit', killAtExit))
   const output = readLines(child)
   const waitFor = (event: string, timeoutMs = READY_TIMEOUT_MS) => output.waitFor(event, timeoutMs)
-  const ready = await waitFor('edge.ready')
+  const ready = await waitFor('edge.ready').catch((error: unknown) => {
+    // Left running, it would keep the test's process from ending.
+    child.kill('SIGKILL')
+    throw error
+  })
   assert.ok(child.pid !== undefined)
   const end = async (signal: NodeJS.Signals) => {
     if (child.exitCode !== null || child.signalCode !== null) return child.exitCode
