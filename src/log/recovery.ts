@@ -95,6 +95,8 @@ class Found {
   provenBoot: number | undefined
   /** First batch that must be written again, and the start that gave its offset. */
   unproven: { base: bigint; boot: number } | undefined
+  /** The first of those that stands behind a jump. */
+  unprovenJump: bigint | undefined
   /** A batch whose header could be read and whose body could not: its offsets are gone for good. */
   damagedEnd = 0n
   /** Run numbers of files that large batches refer to. */
@@ -255,6 +257,7 @@ function take(partition: LogPartition, state: Found, batch: FoundBatch, isProven
     state.provenBoot = batch.boot
   } else {
     state.unproven ??= { base: header.baseOffset, boot: batch.boot }
+    if (hasGap) state.unprovenJump ??= header.baseOffset
   }
   return true
 }
@@ -351,9 +354,10 @@ function lowerToProven(options: RecoveryOptions, { partition, state, boot }: Par
   if (unproven === undefined || state.end <= segmentEnd) return
   watermark.durableEnd = later(state.provenEnd ?? segmentEnd, segmentEnd)
   watermark.visibleEnd = watermark.isBuffered ? watermark.writtenEnd : watermark.durableEnd
-  const isOfThisStart = unproven.boot === boot
-  if (!watermark.isBuffered || !isOfThisStart || state.provenBoot === boot) return
-  if (!options.rules.isJumpShownUnsynced) watermark.oweFrom(later(unproven.base, segmentEnd))
+  if (!watermark.isBuffered || unproven.boot !== boot || options.rules.isJumpShownUnsynced) return
+  // Within one start as well: on a full disk, or behind damage.
+  const owedFrom = state.provenBoot === boot ? state.unprovenJump : unproven.base
+  if (owedFrom !== undefined) watermark.oweFrom(later(owedFrom, segmentEnd))
 }
 
 /** Goes on above every offset that may have been seen and is not there any more. */

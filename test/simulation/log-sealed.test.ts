@@ -78,6 +78,10 @@ test('seed 9800747 stays clean: a folder that a killed process had made went wit
   await check(9800747, turnedKeys(), 600)
 })
 
+test('seed 40154 stays clean: what stood behind a jump of the same machine start was shown before it was synced', async () => {
+  await check(40154, turnedKeys(), 700)
+})
+
 test('seed 9800634 stays clean: a partition made after a start that could not be recorded showed what was not synced', async () => {
   await check(9800634, turnedKeys(), 600)
 })
