@@ -185,7 +185,7 @@ export function readJournal(setting: Setting): FoundJournal {
 }
 
 /**
- * A copy of the life before last, whose groups lie in segments since: a younger file has been prepared, and its header says
+ * The copy may be that of an earlier life, whose groups lie in segments: once a younger file was prepared, its header says
  * where the chain begins without them. Counted again they would make the journal begin there, and cut segments off.
  */
 function withoutRecycled(file: FoundFile, firstSequence: number): FoundFile {

@@ -207,7 +207,7 @@ export class SegmentWriter {
 
   #draftFor(block: BlockFields): Draft {
     const last = this.#drafts.at(-1)
-    if (last !== undefined && !last.isSealed && !this.#isFull(last) && this.#hasHeader(last)) return last
+    if (last !== undefined && !last.isSealed && !this.#isFull(last) && this.#keepHeader(last)) return last
     this.roll()
     const draft = this.#begun(block.baseOffset)
     this.#drafts.push(draft)
@@ -282,9 +282,9 @@ export class SegmentWriter {
    * A page that goes bad takes what it holds and no more: the header, which all blocks go by, stands once more before the
    * first block that does not begin in the same page.
    *
-   * @returns false when it went bad before that: the file takes no more blocks.
+   * @returns false when it went bad before it was copied: the file takes no more blocks.
    */
-  #hasHeader(draft: Draft): boolean {
+  #keepHeader(draft: Draft): boolean {
     const { segment, lastBlockPosition } = draft
     const position = this.#nextPosition(draft)
     if (lastBlockPosition === 0 || lastBlockPosition >= PAGE_SIZE || position < PAGE_SIZE) return true
