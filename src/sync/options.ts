@@ -70,6 +70,9 @@ function readUpstream(spec: UpstreamSpec): UpstreamSettings {
   if (target.scheme === 'device') {
     throw new EdgeError('EDGE_CONFIG_INVALID', `sync upstream "${name}": expected an iggy url, found edge+wt`)
   }
+  if (target.credentials === null) {
+    throw new EdgeError('EDGE_CONFIG_INVALID', `sync upstream "${name}": expected user:password@ or token@ in its url`)
+  }
   const settings = { ...SYNC_DEFAULTS, ...given, name, target }
   if (target.scheme !== 'http') return settings
   // Base64 and JSON around the records must fit the body limit of the server.
