@@ -1,13 +1,12 @@
 /**
- * The load generator: N connections, each with one request in flight. Frames of sends are encoded once a partition. It
+ * The load generator: N connections, each with one request in flight. What is sent is made once a partition. It
  * belongs into a process of its own, so that the server has its core.
  */
 import { EdgeError } from '../../errors.ts'
-import type { ConnectionCredentials, Dial } from '../../sdk/index.ts'
-import { CODE } from '../../sdk/wire/codes.ts'
+import type { RecordBatch } from '../../sdk/wire/batch.ts'
 import { encodeRecords } from '../../sdk/wire/messages.ts'
 import { Latencies } from './latencies.ts'
-import { frameOf, loginFrame, RawClient } from './raw-client.ts'
+import { type LoadClient, type LoadTarget, openLoadClient } from './load-client.ts'
 
 export interface LoadOrder {
   readonly connections: number
@@ -23,11 +22,6 @@ export interface LoadOrder {
   readonly warmUpSeconds?: number
   readonly stream: string
   readonly topic: string
-}
-
-export interface LoadTarget {
-  readonly dial: Dial
-  readonly credentials: ConnectionCredentials
 }
 
 export interface LoadResult {
@@ -52,15 +46,13 @@ export interface LoadHooks {
 const WARM_UP_SHARE = 0.25
 /** Longer than a server waits for room in its log before it answers. */
 const ANSWER_TIMEOUT_MS = 30_000
-/** Where the count of messages stands in a poll's answer, behind partition and current offset. */
-const POLL_COUNT_AT = 12
 
 /** @throws {EdgeError} what the server refuses, EDGE_UPSTREAM_TIMEOUT when it no longer answers, EDGE_SHUTTING_DOWN. */
 export async function runLoad(order: LoadOrder, target: LoadTarget, hooks: LoadHooks = {}): Promise<LoadResult> {
   const { signal = new AbortController().signal } = hooks
   const interrupted = () => new EdgeError('EDGE_SHUTTING_DOWN', 'interrupted')
   if (signal.aborted) throw interrupted()
-  const clients: RawClient[] = []
+  const clients: LoadClient[] = []
   const abort = (reason: EdgeError): void => {
     for (const client of clients) client.abort(reason)
   }
@@ -83,13 +75,15 @@ export async function runLoad(order: LoadOrder, target: LoadTarget, hooks: LoadH
 }
 
 /** One after the other: a login costs the server as much as thousands of messages. */
-async function connectAll(clients: RawClient[], count: number, target: LoadTarget, signal: AbortSignal): Promise<void> {
-  const login = loginFrame(target.credentials)
+async function connectAll(
+  clients: LoadClient[],
+  count: number,
+  target: LoadTarget,
+  signal: AbortSignal,
+): Promise<void> {
   while (clients.length < count) {
-    const client = await RawClient.open(target.dial, signal)
-    clients.push(client)
+    clients.push(await openLoadClient(target, signal))
     signal.throwIfAborted()
-    await client.ask(login)
   }
 }
 
@@ -97,7 +91,7 @@ class Load {
   readonly #order: LoadOrder
   readonly #onMeasuring: () => void
   readonly #latencies = new Latencies()
-  readonly #sendFrames = new Map<number, Uint8Array>()
+  readonly #batches = new Map<number, RecordBatch>()
   readonly #warmMs: number
   readonly #warmRequests: number
   #asked = 0
@@ -116,7 +110,7 @@ class Load {
     this.#endMs = this.#warmMs + order.seconds * 1000
   }
 
-  async run(clients: readonly RawClient[]): Promise<LoadResult> {
+  async run(clients: readonly LoadClient[]): Promise<LoadResult> {
     await Promise.all(clients.map((client, index) => this.#keepAsking(client, index % this.#order.partitions)))
     const endedMs = performance.now()
     const seconds = (endedMs - this.#startedMs) / 1000
@@ -132,19 +126,21 @@ class Load {
     }
   }
 
-  async #keepAsking(client: RawClient, partitionId: number): Promise<void> {
-    const send = this.#order.kind === 'send' ? this.#sendFrame(partitionId) : null
+  async #keepAsking(client: LoadClient, partitionId: number): Promise<void> {
+    const { kind, stream, topic, batch: count } = this.#order
+    const place = { stream, topic, partitionId }
+    const batch = kind === 'send' ? this.#batchFor(partitionId) : null
     let offset = 0n
     while (this.#asked < this.#order.requests && performance.now() < this.#endMs) {
       const askedMs = performance.now()
       if (!this.#isWarm && (askedMs >= this.#warmMs || this.#asked >= this.#warmRequests)) this.#begin()
       this.#asked++
-      const answer = await client.ask(send ?? pollFrame(this.#order, partitionId, offset))
+      const moved = batch === null ? await client.poll(place, offset, count) : count
+      if (batch !== null) await client.send(place, batch)
       this.#latencies.add((performance.now() - askedMs) * 1000)
-      const count = send === null ? messageCountOf(answer) : this.#order.batch
       // At the end of the partition: again from its beginning.
-      offset = count === 0 ? 0n : offset + BigInt(count)
-      this.#messages += count
+      offset = moved === 0 ? 0n : offset + BigInt(moved)
+      this.#messages += moved
     }
   }
 
@@ -157,38 +153,19 @@ class Load {
     this.#onMeasuring()
   }
 
-  #sendFrame(partitionId: number): Uint8Array {
-    const known = this.#sendFrames.get(partitionId)
+  #batchFor(partitionId: number): RecordBatch {
+    const known = this.#batches.get(partitionId)
     if (known !== undefined) return known
-    const frame = sendFrame(this.#order, partitionId)
-    this.#sendFrames.set(partitionId, frame)
-    return frame
+    const batch = batchOf(this.#order, partitionId)
+    this.#batches.set(partitionId, batch)
+    return batch
   }
 }
 
 /** Payloads of printable text that compresses as little readings would. */
-function sendFrame(order: LoadOrder, partitionId: number): Uint8Array {
+function batchOf(order: LoadOrder, partitionId: number): RecordBatch {
   const payload = new Uint8Array(order.payloadBytes)
   for (let i = 0; i < payload.length; i++) payload[i] = 32 + ((i * 7 + partitionId) % 90)
   const message = { originUs: BigInt(Date.now()) * 1000n, payload }
-  const batch = encodeRecords(Array.from({ length: order.batch }, () => message))
-  const partitioning = { kind: 'partition', partitionId } as const
-  return frameOf({ code: CODE.sendMessages, body: { stream: order.stream, topic: order.topic, partitioning, batch } })
-}
-
-function pollFrame(order: LoadOrder, partitionId: number, offset: bigint): Uint8Array {
-  const body = {
-    consumer: { kind: 'consumer', id: 1 },
-    stream: order.stream,
-    topic: order.topic,
-    partitionId,
-    strategy: { kind: 'offset', offset },
-    count: order.batch,
-    autoCommit: false,
-  } as const
-  return frameOf({ code: CODE.pollMessages, body })
-}
-
-function messageCountOf(pollAnswer: Uint8Array): number {
-  return new DataView(pollAnswer.buffer, pollAnswer.byteOffset).getUint32(POLL_COUNT_AT, true)
+  return encodeRecords(Array.from({ length: order.batch }, () => message))
 }

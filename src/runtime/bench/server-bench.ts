@@ -6,7 +6,9 @@ import { randomBytes } from 'node:crypto'
 import { formatBytes } from '../../byte-text.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import { type Client, dialOf } from '../../sdk/index.ts'
-import { type LoadHooks, type LoadOrder, type LoadTarget, runLoad } from './load.ts'
+import type { Dialect } from '../../sdk/wire/dialect.ts'
+import { type LoadHooks, type LoadOrder, runLoad } from './load.ts'
+import type { LoadTarget } from './load-client.ts'
 import {
   type BenchOptions,
   batchOf,
@@ -46,19 +48,18 @@ const FILL_SECONDS = 10
 /** Of the token the load logs in with, should nobody be left to delete it. */
 const TOKEN_LIFETIME_US = 3_600_000_000n
 
-/** @throws {EdgeError} EDGE_DISK_FULL with too little room, EDGE_FEATURE_UNAVAILABLE, EDGE_SHUTTING_DOWN, what the server refuses. */
+/** @throws {EdgeError} EDGE_DISK_FULL with too little room, EDGE_SHUTTING_DOWN, what the server refuses. */
 export async function benchServer(options: BenchOptions, ports: BenchPorts): Promise<BenchReport> {
   const hasPromises = await canPromise(ports.client)
-  if (!hasPromises && ports.client.dialect === 'vsr')
-    throw new EdgeError(
-      'EDGE_FEATURE_UNAVAILABLE',
-      "bench speaks the older generation of Iggy's protocol, which this server does not take",
-    )
+  // An edge speaks both: the older one costs the client less.
+  const dialect = hasPromises ? 'classic' : (ports.client.dialect ?? 'classic')
+  if (dialect === 'vsr')
+    ports.note('this server speaks the newer protocol alone: the work of its clients is in the figures')
   const disk = await ports.disk()
   // Of a disk that nobody tells about, the least is taken.
   const limitBytes = storedLimitOf(disk?.roomBytes ?? ROOM_MIN_BYTES)
   if (limitBytes === null) throw tooLittleRoom('the server', disk?.roomBytes ?? 0)
-  return await new ServerBench(options, ports, { hasPromises, limitBytes }).run()
+  return await new ServerBench(options, ports, { hasPromises, dialect, limitBytes }).run()
 }
 
 export function tooLittleRoom(where: string, foundBytes: number): EdgeError {
@@ -79,6 +80,8 @@ async function canPromise(client: Client): Promise<boolean> {
 
 interface Found {
   readonly hasPromises: boolean
+  /** What the load speaks. */
+  readonly dialect: Dialect
   readonly limitBytes: number
 }
 
@@ -101,7 +104,8 @@ class ServerBench {
     try {
       // A password costs the server a tenth of a second for each connection, by design; a token does not.
       const token = await client.tokens.create(this.#name, TOKEN_LIFETIME_US)
-      const target: LoadTarget = { dial: dialOf(client.target), credentials: { kind: 'token', token } }
+      const { dialect } = this.#found
+      const target: LoadTarget = { dial: dialOf(client.target), credentials: { kind: 'token', token }, dialect }
       const scenarios = await this.#measureAll(target)
       const memoryBytes = await this.#memoryBytes()
       const disk = await this.#ports.disk()

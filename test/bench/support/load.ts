@@ -25,6 +25,7 @@ export const loginFrame = (username: string, password: string): Uint8Array =>
 
 if (import.meta.main) {
   const { host, port, username, password, ...order } = JSON.parse(process.argv[2] ?? '{}') as ProcessOrder
-  const target = { dial: dialTo(host, port), credentials: { kind: 'password', username, password } } as const
+  const credentials = { kind: 'password', username, password } as const
+  const target = { dial: dialTo(host, port), credentials, dialect: 'classic' } as const
   console.log(JSON.stringify(await runLoad(order, target, { onMeasuring: () => console.log('measuring') })))
 }

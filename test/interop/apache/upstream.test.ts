@@ -10,6 +10,7 @@ import { type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { systemClock } from '../../../src/clock.ts'
 import { silentLogger } from '../../../src/logger.ts'
+import { benchServer } from '../../../src/runtime/bench/server-bench.ts'
 import { connect } from '../../../src/sdk/index.ts'
 import { type Sync, startSync } from '../../../src/sync/index.ts'
 import { APACHE_SERVERS, ApacheServer, apacheBinary } from '../../support/apache-server.ts'
@@ -68,6 +69,17 @@ for (const { name, variable, generation } of APACHE_SERVERS) {
     const token = await client.tokens.create('ci-token', null)
     const second = await connect(`iggy://${encodeURIComponent(token)}@127.0.0.1:${server.tcpPort}`)
     await second.close()
+  })
+
+  test(`${name}: bench measures it, and leaves nothing behind`, options, async (context) => {
+    const server = await serverOf(context, path)
+    const client = await connect(`iggy://iggy:iggy@127.0.0.1:${server.tcpPort}`)
+    context.after(() => client.close())
+    const { signal } = new AbortController()
+    const ports = { client, disk: async () => null, note() {}, signal }
+    const { scenarios } = await benchServer({ connections: 2, payloadBytes: 100, seconds: 0.3 }, ports)
+    assert.ok(scenarios.length >= 4 && scenarios.every(({ messages }) => messages > 0))
+    assert.deepEqual(await client.streams.list(), [])
   })
 
   for (const scheme of ['tcp', 'http'] as const) {
