@@ -99,10 +99,12 @@ ${more}`
 
 const gib = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GiB`
 
+/** Somebody watches: the first attempt after the link is back comes sooner than the half minute of the default. */
 const forwardTo = (link: Link): string => `
 [[sync.upstreams]]
 name = "central"
 url = "iggy+tcp://${DEFAULT_ROOT.username}:${DEFAULT_ROOT.password}@${link.host}:${link.port}"
+retry_delay_max = "2 s"
 [[sync.routes]]
 from = "${STREAM}/*"
 to = "central:${UPSTREAM_STREAM}/{topic}"
