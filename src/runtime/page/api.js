@@ -52,7 +52,10 @@ export async function get(path) {
 async function renew({ token, expiry }) {
   if (expiry - Date.now() / 1000 > RENEW_SECONDS) return
   const response = await send('/users/refresh-token', { method: 'POST', body: { token } })
-  if (response.ok) keepToken(await response.json())
+  if (!response.ok) return
+  const renewed = await response.json()
+  // Who logged out meanwhile stays logged out.
+  if (readToken()?.token === token) keepToken(renewed)
 }
 
 function keepToken({ access_token: token }) {

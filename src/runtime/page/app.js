@@ -65,6 +65,8 @@ async function look() {
   const waitMs = isAskedAgain ? 0 : Math.min(INTERVAL_MS * 2 ** failures, RETRY_MAX_MS)
   isAskedAgain = false
   if (isLoggedIn()) timer = setTimeout(wake, waitMs)
+  // Logged out while the answer was on its way.
+  else if (!byId('inspect').hidden) showLogin()
 }
 
 async function refresh() {

@@ -84,6 +84,18 @@ test('names and payloads are shown as what they are, readings by their format, t
   await tab.evaluate(`document.getElementById('topics-filter').dispatchEvent(new Event('input'))`)
   const listed = `[...document.querySelectorAll('.topic .name b')].map((name) => name.textContent).join()`
   await eventually(async () => (await tab.evaluate(listed)) === 'climate-1,climate-10,climate-11', 'the filter acts')
+
+  // The last answer comes when the login has ended.
+  await tab.evaluate(`const inTime = fetch
+    window.fetch = async (path, init) => {
+      const answer = await inTime(path, init)
+      if (path.startsWith('/edge/overview')) await new Promise((resolve) => setTimeout(resolve, 500))
+      return answer
+    }
+    document.dispatchEvent(new Event('visibilitychange'))
+    document.getElementById('logout').click()`)
+  await shows(tab, '#login', 'Log in')
+  assert.equal(await tab.textOf('#inspect'), '')
   assert.deepEqual(tab.complaints, [])
 })
 
