@@ -30,3 +30,19 @@ export interface ByteSession {
   /** The carrier is gone. Idempotent. */
   closed(): void
 }
+
+/** What carries a client whose every request comes on a stream of its own: a QUIC connection. */
+export interface StreamCarrier {
+  /** "ip:port". */
+  readonly address: string
+  /** Ends the connection and all its streams; `code` is of the application's. */
+  close(code: number, reason: string): void
+}
+
+/** The client's side of it. */
+export interface StreamSession {
+  /** A stream with a request. @returns null to reset it. */
+  accept(transport: ByteTransport): ByteSession | null
+  /** The connection is gone, and all its streams. Idempotent. */
+  closed(): void
+}

@@ -1,5 +1,6 @@
 /**
- * One client connection: bytes in, replies out, in the order of the requests.
+ * One client connection: bytes in, replies out, in the order of the requests. Or one stream of a client whose every request
+ * comes on a stream of its own: then one request, one reply, and the end.
  *
  * Requests are carried out one after another; only sends may overlap, because their replies wait for the disk. What cannot
  * go on now (no room in the log, an answer outstanding, a peer that does not read) leaves the rest unread, and goes on when
@@ -11,29 +12,32 @@ import { writeStatusFrame } from '../../sdk/wire/classic/frame.ts'
 import { CODE } from '../../sdk/wire/codes.ts'
 import { decodeCommand } from '../../sdk/wire/commands/index.ts'
 import type { Dialect } from '../../sdk/wire/dialect.ts'
-import type { Caller, ClientSession } from '../broker/index.ts'
 import type { ByteSession, ByteTransport } from './byte-session.ts'
-import { ClassicProtocol } from './classic-protocol.ts'
+import { type Bound, ClientBinding } from './client-binding.ts'
 import { MAX_SENDS_IN_FLIGHT, OUTPUT_GATHER_BYTES, SMALL_REQUEST_BYTES, UNDECIDED_TIMEOUT_MS } from './defaults.ts'
 import type { IncomingRequest, Protocol, Reply } from './protocol.ts'
 import { BudgetShare } from './request-budget.ts'
 import { SendQueue } from './send-queue.ts'
 import type { ServerContext } from './server-context.ts'
 import { ServerSession } from './server-session.ts'
-import { VsrProtocol } from './vsr-protocol.ts'
 
 /** Why the next request is not looked at yet. */
-type Wait = 'answer' | 'sends' | 'room' | 'budget'
+type Wait = 'answer' | 'sends' | 'room' | 'budget' | 'turn' | 'output'
 
 /** How long an ended connection waits for its peer to end too. */
 const END_GRACE_US = 1_000_000
 /** What is read ahead while a request waits; more is left in the transport. */
 const READ_AHEAD_BYTES = 64 * 1024
 
-interface Bound {
-  readonly protocol: Protocol
-  readonly client: ClientSession
-  readonly caller: Caller
+/** What a stream has from the connection it belongs to. */
+export interface StreamOwner {
+  readonly binding: ClientBinding
+  /** Whether the peer takes its replies: else calls `resume` once it does. */
+  hasOutputRoom(resume: () => void): boolean
+  /** So many bytes more, or fewer, wait for the peer. */
+  outputLeft(changeBytes: number): void
+  /** What came on a stream was no request. */
+  refused(): void
 }
 
 export class Connection implements ByteSession {
@@ -42,13 +46,16 @@ export class Connection implements ByteSession {
   private readonly onClosed: (connection: Connection) => void
   private readonly session: ServerSession
   private readonly sends = new SendQueue(() => this.sendSettled())
-  private bound: Bound | null = null
+  /** null for a connection of its own. */
+  private readonly owner: StreamOwner | null
+  private readonly binding: ClientBinding
   private waits: Wait | null = null
   private waitsSinceUs = 0
   /** The peer has not taken the last replies yet: nothing more is looked at. */
   private isOutputFull = false
   /** The buffer they are read from. */
   private lentOutput: Uint8Array | null = null
+  private leftBytes = 0
   /** The frame that waits for room; owned. */
   private heldFrame: Uint8Array | null = null
   /** The one that waited last and is looked at again: it need not be copied to wait once more. */
@@ -67,12 +74,22 @@ export class Connection implements ByteSession {
   private lastProgressUs: number
   private requestCount = 0
 
-  constructor(server: ServerContext, transport: ByteTransport, onClosed: (connection: Connection) => void) {
+  constructor(
+    server: ServerContext,
+    transport: ByteTransport,
+    onClosed: (connection: Connection) => void,
+    owner: StreamOwner | null = null,
+  ) {
     this.server = server
     this.transport = transport
     this.onClosed = onClosed
+    this.owner = owner
+    this.binding = owner?.binding ?? new ClientBinding(server, transport, (reason) => this.evicted(reason))
     this.share = new BudgetShare(server.budget)
-    this.session = new ServerSession(server.limits.maxRequestBytes)
+    this.session = new ServerSession(server.limits.maxRequestBytes, {
+      isOneRequest: owner !== null,
+      dialect: this.binding.bound?.protocol.dialect ?? null,
+    })
     this.openedAtUs = server.clock.monotonicUs()
     this.lastProgressUs = this.openedAtUs
   }
@@ -119,10 +136,7 @@ export class Connection implements ByteSession {
     if (this.undecidedTimer !== null) clearTimeout(this.undecidedTimer)
     this.share.release()
     this.returnOutput()
-    if (this.bound !== null) {
-      this.bound.client.onEvicted = null
-      this.server.broker.closeClient(this.bound.client)
-    }
+    if (this.owner === null) this.binding.close()
     this.onClosed(this)
   }
 
@@ -137,16 +151,25 @@ export class Connection implements ByteSession {
     if (this.isClosed) return
     const { limits } = this.server
     const idleUs = nowUs - this.lastProgressUs
-    if (this.endedAtUs !== null && nowUs - this.endedAtUs > END_GRACE_US) {
+    if (this.endedAtUs !== null && nowUs - this.endedAtUs > this.endGraceUs()) {
       // The peer keeps its side open: it was told, and has had the time to read what was written.
       this.destroy()
-    } else if (this.requestCount === 0 && nowUs - this.openedAtUs > limits.firstRequestTimeoutMs * 1000) {
+    } else if (!this.hasAsked() && nowUs - this.openedAtUs > limits.firstRequestTimeoutMs * 1000) {
       this.giveUp('server.connection.silent')
     } else if (this.isStalled() && idleUs > limits.stallTimeoutMs * 1000) {
       this.giveUp('server.connection.stalled')
     } else if (this.waits === 'room' && nowUs - this.waitsSinceUs > limits.roomTimeoutMs * 1000) {
       this.refuseForRoom()
     }
+  }
+
+  /** A stream is over when the peer has all of its reply, and that may be large and the link slow. */
+  private endGraceUs(): number {
+    return this.owner === null ? END_GRACE_US : this.server.limits.stallTimeoutMs * 1000
+  }
+
+  private hasAsked(): boolean {
+    return this.requestCount > 0 || this.heldFrame !== null
   }
 
   /** A request stops in the middle, or the peer takes no replies. */
@@ -193,7 +216,7 @@ export class Connection implements ByteSession {
     const isSend = request.code === CODE.sendMessages
     if (this.mustWait(isSend, frame)) return
     client.lastSeenUs = this.lastProgressUs
-    this.requestCount++
+    this.countRequest()
     const refusal = protocol.refusal(request)
     if (refusal !== null) this.reply(refusal, request)
     else if (isSend) this.send(request)
@@ -201,8 +224,18 @@ export class Connection implements ByteSession {
     if (protocol.isOver) this.isEnding = true
   }
 
+  private countRequest(): void {
+    this.requestCount++
+    if (this.owner !== null) this.isEnding = true
+  }
+
   /** @returns whether the frame was put aside. */
   private mustWait(isSend: boolean, frame: Uint8Array): boolean {
+    if (!isSend && this.binding.isBusy) {
+      this.binding.onceFree(() => this.resumeFrom('turn'))
+      return this.wait('turn', frame)
+    }
+    if (this.owner?.hasOutputRoom(() => this.resumeFrom('output')) === false) return this.wait('output', frame)
     if (isSend && !this.server.log.hasRoom(frame.length)) {
       this.server.log.onceRoom(() => this.resumeFrom('room'))
       return this.wait('room', frame)
@@ -219,14 +252,17 @@ export class Connection implements ByteSession {
       return
     }
     this.waits = 'answer'
+    const endTurn = this.binding.holdTurn()
     // Owned: it ends in a reply or, for a bug of ours, in the process.
     void reply.then((each) => {
       this.waits = null
-      if (this.isClosed) return
-      this.reply(each, request)
-      if (protocol.isOver) this.isEnding = true
-      this.flush()
-      this.continue()
+      if (!this.isClosed) {
+        this.reply(each, request)
+        if (protocol.isOver) this.isEnding = true
+        this.flush()
+        this.continue()
+      }
+      endTurn()
     })
   }
 
@@ -248,10 +284,11 @@ export class Connection implements ByteSession {
   /** Room did not come in time: the append itself says why. */
   private refuseForRoom(): void {
     const frame = this.heldFrame
-    if (frame === null || this.bound === null) return
+    if (frame === null || this.binding.bound === null) return
     this.heldFrame = null
     this.waits = null
-    const { protocol } = this.bound
+    const { protocol } = this.binding.bound
+    this.countRequest()
     const error = new EdgeError('EDGE_BACKPRESSURE', 'the log has no room: try again')
     this.sends.open(protocol.decode(frame)).fail(error)
     this.sendSettled()
@@ -274,23 +311,13 @@ export class Connection implements ByteSession {
 
   /** The first request has told the generation: from now on there is a client. */
   private bind(): Bound {
-    if (this.bound !== null) return this.bound
     const { dialect } = this.session
     assert(dialect !== null, 'a frame has a dialect')
-    const { kind, address } = this.transport
-    const client = this.server.broker.openClient(kind, address, dialect)
-    const caller: Caller = { dialect, userId: null, client }
-    const protocol =
-      dialect === 'classic'
-        ? new ClassicProtocol(this.server, client, caller)
-        : new VsrProtocol(this.server, client, caller)
-    this.bound = { protocol, client, caller }
-    client.onEvicted = (reason) => this.evicted(reason)
-    return this.bound
+    return this.binding.bind(dialect)
   }
 
   private evicted(reason: 'stale' | 'user-deleted'): void {
-    const notice = this.bound?.protocol.evicted(reason) ?? null
+    const notice = this.binding.bound?.protocol.evicted(reason) ?? null
     if (notice === null) return
     // Another connection's turn may be on the stack: the output is not ours now.
     queueMicrotask(() => {
@@ -369,6 +396,8 @@ export class Connection implements ByteSession {
       output.reset()
     } else {
       this.isOutputFull = true
+      this.leftBytes = output.length
+      this.owner?.outputLeft(this.leftBytes)
       this.lentOutput = output.lend()
     }
   }
@@ -381,6 +410,9 @@ export class Connection implements ByteSession {
   private returnOutput(): void {
     if (this.lentOutput !== null) this.server.output.giveBack(this.lentOutput)
     this.lentOutput = null
+    const { leftBytes } = this
+    this.leftBytes = 0
+    if (leftBytes > 0) this.owner?.outputLeft(-leftBytes)
   }
 
   private endWhenIdle(): void {
@@ -388,7 +420,14 @@ export class Connection implements ByteSession {
     const isDone = this.isPeerDone && this.waits === null && !this.isOutputFull
     if (!this.isEnding && !isDone) return
     this.endedAtUs = this.server.clock.monotonicUs()
-    this.transport.end()
+    // A stream without a whole request gets no response, not even an empty one.
+    if (this.owner !== null && this.requestCount === 0) this.refuseStream(this.owner)
+    else this.transport.end()
+  }
+
+  private refuseStream(owner: StreamOwner): void {
+    this.destroy()
+    owner.refused()
   }
 
   private refuseFraming(error: EdgeError): void {
@@ -402,8 +441,8 @@ export class Connection implements ByteSession {
       error: error.message,
       first_bytes: firstBytes,
     })
-    // A classic client understands this; whoever else it is sees the end.
-    if (dialect !== 'vsr') {
+    // A classic client understands this; whoever else it is sees the end, and of a stream its reset.
+    if (dialect !== 'vsr' && this.owner === null) {
       writeStatusFrame(this.server.output, INVALID_COMMAND)
       this.flush()
     }

@@ -93,6 +93,10 @@ export const SMALL_REQUEST_BYTES = 64 * KIB
 export const OUTPUT_GATHER_BYTES = 256 * KIB
 /** Room for them in the kernels' memory: a poll of a thousand readings fits beside what was gathered before it. */
 export const OUTPUT_BUFFER_BYTES = 640 * KIB
+/** Streams of one client that brought no request before its connection is closed. */
+export const MAX_REFUSED_STREAMS = 16
+/** Replies on all streams of one client that its peer has not taken; with more, its next requests wait. */
+export const MAX_LEFT_OUTPUT_BYTES = 4 * MIB
 /** VSR replies kept per session to answer a repeated request with; the oldest go first. */
 export const MAX_REPLAYS = 16
 export const MAX_REPLAY_BYTES = 4 * KIB

@@ -6,7 +6,7 @@
  */
 import { concatBytes } from '../../byte-concat.ts'
 import { EdgeError } from '../../errors.ts'
-import { classicRequestShape } from '../../sdk/wire/classic/frame.ts'
+import { classicRequestShape, classicStreamShape } from '../../sdk/wire/classic/frame.ts'
 import { DECIDING_BYTES, type Detected, detectProtocol } from '../../sdk/wire/detect.ts'
 import type { Dialect } from '../../sdk/wire/dialect.ts'
 import { FrameAssembler, type FrameShape } from '../../sdk/wire/frame-assembler.ts'
@@ -14,16 +14,26 @@ import { vsrFrameShape } from '../../sdk/wire/vsr/frame.ts'
 
 const NOTHING = new Uint8Array(0)
 
+export interface SessionOptions {
+  /** A stream of one request: there an impossible length is no request, where a connection goes on behind it. */
+  readonly isOneRequest?: boolean
+  /** What another stream of the same connection has told. */
+  readonly dialect?: Dialect | null
+}
+
 export class ServerSession {
   private readonly maxFrameBytes: number
+  private readonly isOneRequest: boolean
   private knownDialect: Dialect | null = null
   /** All that has come while the generation is not known: less than a VSR head. */
   private firstBytes: Uint8Array = NOTHING
   private assembler: FrameAssembler | null = null
   private lastFrameBytes = 0
 
-  constructor(maxFrameBytes: number) {
+  constructor(maxFrameBytes: number, { isOneRequest = false, dialect = null }: SessionOptions = {}) {
     this.maxFrameBytes = maxFrameBytes
+    this.isOneRequest = isOneRequest
+    if (dialect !== null) this.speak(dialect)
   }
 
   /** null until the first bytes have told. */
@@ -71,9 +81,7 @@ export class ServerSession {
     }
     if (detected !== 'classic' && detected !== 'vsr') throw unknownFraming(detected, bytes)
     this.firstBytes = NOTHING
-    this.knownDialect = detected
-    this.assembler = new FrameAssembler(this.boundedShape(detected === 'classic' ? classicRequestShape : vsrFrameShape))
-    this.assembler.push(bytes)
+    this.speak(detected).push(bytes)
   }
 
   /**
@@ -90,6 +98,13 @@ export class ServerSession {
   /** Copies what is left of the last view, so that its owner may use it again. */
   keep(): void {
     this.assembler?.keep()
+  }
+
+  private speak(dialect: Dialect): FrameAssembler {
+    const classicShape = this.isOneRequest ? classicStreamShape : classicRequestShape
+    this.knownDialect = dialect
+    this.assembler = new FrameAssembler(this.boundedShape(dialect === 'classic' ? classicShape : vsrFrameShape))
+    return this.assembler
   }
 
   private boundedShape(shape: FrameShape): FrameShape {

@@ -49,6 +49,17 @@ export const classicRequestShape: FrameShape = {
   },
 }
 
+/** A stream that carries one request, as over QUIC: nothing comes behind a length that cannot be. */
+export const classicStreamShape: FrameShape = {
+  headBytes: CLASSIC_HEAD_BYTES,
+  sizeOf(bytes, at) {
+    const length = u32At(bytes, at)
+    if (length < 4)
+      throw new EdgeError('EDGE_FRAME_INVALID', `request: expected a length of at least 4, found ${length}`)
+    return classicRequestShape.sizeOf(bytes, at)
+  },
+}
+
 export const classicReplyShape: FrameShape = {
   headBytes: CLASSIC_HEAD_BYTES,
   sizeOf(bytes, at) {
