@@ -9,7 +9,7 @@ import type { CipherSuite } from '../crypto/cipher-suite.ts'
 export const LEVEL = { initial: 0, handshake: 1, application: 2 } as const
 export type Level = (typeof LEVEL)[keyof typeof LEVEL]
 
-/** What TLS asks of its connection. All of it happens inside `TlsEndpoint.receive` (a client's first flight: in `start`). */
+/** What TLS asks of its connection. All of it happens inside `TlsEndpoint.receive` (a client's first flight: in its constructor). */
 export interface TlsEvents {
   /** Whole handshake messages to send in CRYPTO frames, in the order of the calls. The bytes are the connection's from here on. */
   sendHandshake(level: Level, bytes: Uint8Array): void

@@ -35,7 +35,6 @@ export const ALERT = {
   decodeError: 50,
   decryptError: 51,
   protocolVersion: 70,
-  internalError: 80,
   missingExtension: 109,
   unsupportedExtension: 110,
   noApplicationProtocol: 120,

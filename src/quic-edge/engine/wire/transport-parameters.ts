@@ -202,7 +202,7 @@ function readParameter(parameters: Mutable, id: number, value: Reader, sender: '
   if (bytes !== undefined) {
     if (bytes.isServerOnly && sender === 'client') throw refused(`${bytes.key} from a client`)
     if (value.left < bytes.sizeMin || value.left > bytes.sizeMax) throw refused(`${bytes.key} of ${value.left} bytes`)
-    parameters[bytes.key] = value.rest().slice()
+    parameters[bytes.key] = new Uint8Array(value.rest())
     return
   }
   if (id === ID.preferredAddress && sender === 'client') throw refused('preferredAddress from a client')
