@@ -64,7 +64,7 @@ export class PacketKeys {
    * Seals one packet; its header is protected afterwards, with `protectHeader`.
    *
    * @param headerView as it is before protection. @param out gets ciphertext and tag from `at` on; may be the buffer that
-   *   `plainView` lies in only where both begin at the same byte.
+   *   `plainView` lies in.
    * @returns bytes written: the plain text's and `TAG_SIZE`.
    */
   seal(packetNumber: number, headerView: Uint8Array, plainView: Uint8Array, out: Uint8Array, at: number): number {

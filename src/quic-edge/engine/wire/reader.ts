@@ -6,9 +6,6 @@
  */
 import { QuicError, TRANSPORT_ERROR } from './quic-error.ts'
 
-/** Upper half of the largest integer a double holds exactly (2^53 - 1). */
-const SAFE_HIGH = 0x1f_ffff
-
 export class Reader {
   readonly #bytes: Uint8Array
   #at: number
@@ -50,8 +47,8 @@ export class Reader {
   }
 
   /**
-   * A variable-length integer. Values past 2^53 - 1 become that: they lie above every limit that a value is held to, and
-   * comparing doubles costs nothing.
+   * A variable-length integer. Values past 2^53 - 1 become the nearest double: they are there to be compared with limits,
+   * which lie far below or, as 2^60, on one.
    */
   varint(): number {
     const first = this.#bytes[this.#at] ?? 0
@@ -59,8 +56,7 @@ export class Reader {
     if (first < 0x80) return this.u16() & 0x3fff
     if (first < 0xc0) return this.u32() & 0x3fff_ffff
     const at = this.#advance(8)
-    const high = this.#u32At(at) & 0x3fff_ffff
-    return high > SAFE_HIGH ? Number.MAX_SAFE_INTEGER : high * 0x1_0000_0000 + this.#u32At(at + 4)
+    return (this.#u32At(at) & 0x3fff_ffff) * 0x1_0000_0000 + this.#u32At(at + 4)
   }
 
   /** The next `size` bytes, a view. */

@@ -10,7 +10,7 @@
  */
 import { QuicError, TRANSPORT_ERROR } from './quic-error.ts'
 import { Reader } from './reader.ts'
-import { varintSize } from './varint.ts'
+import { VARINT_MAX, varintSize } from './varint.ts'
 import { Writer } from './writer.ts'
 
 const ID = {
@@ -43,7 +43,7 @@ const CONNECTION_ID_LIMIT_MIN = 2
 /** Far more than all parameters take; a peer may add reserved ones. */
 const ENCODED_SIZE_MAX = 512
 
-/** Sizes and counts are the sender's limits for the receiver. Numbers past 2^53 - 1 are read as that. */
+/** Sizes and counts are the sender's limits for the receiver. Numbers past 2^53 - 1 are near what was sent. */
 export interface TransportParameters {
   /** Server only: the destination id of the client's first Initial. */
   readonly originalDestinationId?: Uint8Array | undefined
@@ -114,7 +114,7 @@ interface BytesRule {
   readonly isServerOnly: boolean
 }
 
-const anyNumber = (key: NumberKey): NumberRule => ({ key, min: 0, max: Number.MAX_SAFE_INTEGER })
+const anyNumber = (key: NumberKey): NumberRule => ({ key, min: 0, max: VARINT_MAX })
 const connectionId = (key: BytesKey, isServerOnly: boolean): BytesRule => ({
   key,
   sizeMin: 0,
@@ -180,8 +180,8 @@ export function decodeTransportParameters(bytesView: Uint8Array, sender: 'client
     while (reader.left > 0) {
       const id = reader.varint()
       const value = reader.part(reader.varint())
-      // Ids past 2^53 are read as one number; they are reserved or unknown, and two of them are no duplicate.
-      if (seen.has(id) && id < Number.MAX_SAFE_INTEGER) throw refused(`transport parameter ${id} twice`)
+      // Ids past 2^53 are not read exactly: two that look alike may be two.
+      if (seen.has(id) && Number.isSafeInteger(id)) throw refused(`transport parameter ${id} twice`)
       seen.add(id)
       readParameter(parameters, id, value, sender)
     }

@@ -1,6 +1,6 @@
 /** Variable-length integers (RFC 9000 section 16): two bits say how many bytes follow, 1, 2, 4 or 8. Pure. */
 
-/** Largest value that the encoding has, 2^62 - 1. A double holds only 2^62; nothing here counts that far. */
+/** The largest value that the encoding has, 2^62 - 1, as a double. */
 export const VARINT_MAX = 2 ** 62
 
 /** Bytes that `value` takes in its shortest form. */
