@@ -1,0 +1,73 @@
+/**
+ * What only this endpoint can make: Retry tokens and stateless reset tokens. Their keys live as long as the process, so a
+ * token of an earlier one is worth nothing.
+ *
+ * ```
+ * Retry token: [nonce:12] sealed: [issued, ms:6][original destination id:8-20] [tag:16]
+ * ```
+ * The seal covers the address and the id that the client was told to use, so that nobody else can use a token.
+ */
+import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
+import { Reader } from '../wire/reader.ts'
+
+export const RESET_TOKEN_SIZE = 16
+/** A client answers a Retry within a round trip. */
+const TOKEN_LIFE_MS = 15_000
+const NONCE_SIZE = 12
+const TAG_SIZE = 16
+const TIME_SIZE = 6
+const TOKEN_SIZE_MIN = NONCE_SIZE + TIME_SIZE + TAG_SIZE
+
+export interface RetryToken {
+  /** Key of the address it is sent to. */
+  readonly addressKey: string
+  /** The id that our Retry packet names, and the client's next Initial goes to. */
+  readonly retryId: Uint8Array
+}
+
+export class EndpointSecrets {
+  readonly #tokenKey = randomBytes(16)
+  readonly #resetKey = randomBytes(32)
+
+  /** @param originalId destination id of the client's first Initial. @param nowMs monotonic. */
+  sealToken({ addressKey, retryId }: RetryToken, originalId: Uint8Array, nowMs: number): Uint8Array {
+    const nonce = randomBytes(NONCE_SIZE)
+    const cipher = createCipheriv('aes-128-gcm', this.#tokenKey, nonce)
+    cipher.setAAD(boundTo(addressKey, retryId))
+    const plain = Buffer.alloc(TIME_SIZE + originalId.length)
+    plain.writeUIntBE(Math.floor(nowMs), 0, TIME_SIZE)
+    plain.set(originalId, TIME_SIZE)
+    const sealed = cipher.update(plain)
+    cipher.final()
+    return Buffer.concat([nonce, sealed, cipher.getAuthTag()])
+  }
+
+  /** @returns the original destination id; undefined for a token that is not ours, too old, or of somebody else. */
+  openToken(tokenView: Uint8Array, { addressKey, retryId }: RetryToken, nowMs: number): Uint8Array | undefined {
+    if (tokenView.length < TOKEN_SIZE_MIN) return undefined
+    const sealedEnd = tokenView.length - TAG_SIZE
+    const decipher = createDecipheriv('aes-128-gcm', this.#tokenKey, tokenView.subarray(0, NONCE_SIZE), {
+      authTagLength: TAG_SIZE,
+    })
+    decipher.setAAD(boundTo(addressKey, retryId))
+    decipher.setAuthTag(tokenView.subarray(sealedEnd))
+    const plain = decipher.update(tokenView.subarray(NONCE_SIZE, sealedEnd))
+    try {
+      decipher.final()
+    } catch {
+      return undefined
+    }
+    const reader = new Reader(plain)
+    const issuedMs = reader.u16() * 2 ** 32 + reader.u32()
+    return nowMs - issuedMs > TOKEN_LIFE_MS ? undefined : reader.rest()
+  }
+
+  /** 16 bytes that nobody can guess from the connection id. */
+  resetToken(idView: Uint8Array): Uint8Array {
+    return createHmac('sha256', this.#resetKey).update(idView).digest().subarray(0, RESET_TOKEN_SIZE)
+  }
+}
+
+function boundTo(addressKey: string, retryId: Uint8Array): Uint8Array {
+  return Buffer.concat([retryId, Buffer.from(addressKey)])
+}
