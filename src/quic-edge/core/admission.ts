@@ -59,6 +59,15 @@ export class Admission {
     this.#openCount++
   }
 
+  /** Admitted, and gone before it was opened. */
+  abandoned(peer: string | undefined): void {
+    const host = hostOf(peer)
+    const at = this.#pending.findIndex((one) => one.host === host)
+    if (at < 0) return // its admission had expired
+    this.#pending.splice(at, 1)
+    this.#count(host, -1)
+  }
+
   closed(peer: string | undefined): void {
     this.#openCount--
     this.#count(hostOf(peer), -1)
@@ -83,7 +92,21 @@ export class Admission {
   }
 }
 
-/** Address without its port: `192.0.2.1:40000`, `2001:db8::1:40000` (as Node prints them joined). */
+/**
+ * Whom a limit for one peer is about: the address without its port. Of IPv6 it is the network of 64 bits, all of whose
+ * addresses one machine may have.
+ *
+ * @param peer `192.0.2.1:40000`, `[2001:db8::1]:40000`, or without brackets.
+ */
 function hostOf(peer: string | undefined): string | undefined {
-  return peer?.slice(0, peer.lastIndexOf(':'))
+  if (peer === undefined) return undefined
+  const host = peer.slice(0, peer.lastIndexOf(':')).replace(/^\[|\]$/g, '')
+  if (!host.includes(':') || host.includes('.')) return host
+  const [left = '', right] = host.split('::')
+  const groups = left.split(':')
+  if (right !== undefined) groups.push(...Array.from({ length: NETWORK_GROUPS }, () => '0'))
+  return groups.slice(0, NETWORK_GROUPS).join(':')
 }
+
+/** Of 16 bits each. */
+const NETWORK_GROUPS = 4

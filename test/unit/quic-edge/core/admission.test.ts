@@ -34,7 +34,26 @@ test('one address cannot take all sessions; ports do not matter, other addresses
   const admission = new Admission(LIMITS)
   for (const port of [1, 2]) assert.equal(admission.admit(from(`2001:db8::1:${port}`), good, 0), 200)
   assert.equal(admission.admit(from('2001:db8::1:3'), good, 0), 503)
-  assert.equal(admission.admit(from('2001:db8::2:1'), good, 0), 200)
+  assert.equal(admission.admit(from('2001:db8:0:1::2:1'), good, 0), 200)
+})
+
+test('of IPv6 a whole network of 64 bits counts as one peer', () => {
+  const admission = new Admission(LIMITS)
+  assert.equal(admission.admit(from('[2001:db8:1:2::1]:1'), good, 0), 200)
+  assert.equal(admission.admit(from('[2001:db8:1:2:a:b:c:d]:1'), good, 0), 200)
+  assert.equal(admission.admit(from('[2001:db8:1:2:ffff::9]:1'), good, 0), 503)
+  assert.equal(admission.admit(from('[2001:db8:1:3::1]:1'), good, 0), 200)
+})
+
+test('what came to nothing makes room at once', () => {
+  const admission = new Admission(LIMITS)
+  for (const port of [1, 2]) assert.equal(admission.admit(from(`192.0.2.1:${port}`), good, 0), 200)
+  admission.abandoned('192.0.2.1:1')
+  assert.equal(admission.admit(from('192.0.2.1:3'), good, 0), 200)
+  assert.equal(admission.admit(from('192.0.2.1:4'), good, 0), 503)
+  admission.abandoned('192.0.2.9:1')
+  assert.equal(admission.admit(from('192.0.2.2:1'), good, 5000), 200, 'the others have expired meanwhile')
+  admission.abandoned('192.0.2.1:2')
 })
 
 test('while stopping everything is refused', () => {
