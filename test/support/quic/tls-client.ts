@@ -68,7 +68,7 @@ export interface TlsClientOptions {
   /** Sent besides, such as padding. */
   readonly extensions?: readonly HelloExtension[]
   /** Throws to refuse. */
-  verify?(certificates: readonly X509Certificate[]): void
+  verify?(certificates: readonly X509Certificate[]): unknown
 }
 
 interface Awaited {
