@@ -113,6 +113,7 @@ export interface ConnectionStats {
   readonly unreadBytes: number
   readonly smoothedRttMs: number
   readonly congestionWindowBytes: number
+  readonly bytesInFlight: number
 }
 
 /** One QUIC connection without a socket, a clock or chance. */
