@@ -1,7 +1,7 @@
 /** Bounds of quic-edge that no operator needs to change, with the reason for each. */
-import { defaultsOf } from '../setting.ts'
+import { defaultsOf, type ValuesOf } from '../setting.ts'
 import type { SessionLimits } from './ports.ts'
-import { WEBTRANSPORT_SETTINGS } from './settings.ts'
+import { QUIC_SETTINGS, WEBTRANSPORT_SETTINGS } from './settings.ts'
 
 export const QUIC_EDGE_DEFAULTS = {
   /** How often idle, paused and silent sessions are looked at. */
@@ -60,3 +60,19 @@ type LimitKey = Exclude<
   'enabled' | 'address' | 'tcp_fallback' | 'certificate_file' | 'private_key_file'
 >
 export type LimitValues = { readonly [K in LimitKey]: number }
+
+/** @returns limits for plain QUIC: streams are requests, and there are no datagrams. */
+export function plainLimitsOf(values: ValuesOf<typeof QUIC_SETTINGS> = defaultsOf(QUIC_SETTINGS)): SessionLimits {
+  return {
+    maxSessions: values.max_connections,
+    maxSessionsPerPeer: values.max_connections_per_peer,
+    maxStreamsPerSession: values.max_concurrent_bidi_streams,
+    maxUnreadBytesPerSession: values.receive_window,
+    maxPausedStreams: values.max_connections * values.max_concurrent_bidi_streams,
+    pauseTimeoutMs: values.max_idle_timeout,
+    maxDatagramQueue: 0,
+    handshakeTimeoutMs: values.handshake_timeout,
+    idleTimeoutMs: values.max_idle_timeout,
+    pingIntervalMs: values.keep_alive_interval,
+  }
+}

@@ -1,15 +1,17 @@
 /**
  * QUIC and WebTransport at the edge: sessions, streams, credit, certificates. Knows bytes, not commands.
  *
- * One edge listens twice on one port number: WebTransport over QUIC on UDP, and the same sessions over HTTP/2 on TCP for
- * networks that block UDP. Both share one admission and one certificate.
+ * An edge for WebTransport listens twice on one port number: over QUIC on UDP, and the same sessions over HTTP/2 on TCP for
+ * networks that block UDP. Both share one admission and one certificate. One for plain QUIC listens on UDP alone, with the
+ * engine of our own: a session is a QUIC connection.
  */
 import { type Clock, systemClock } from '../clock.ts'
 import { EdgeError, toEdgeError } from '../errors.ts'
 import { type Logger, silentLogger } from '../logger.ts'
 import { Admission } from './core/admission.ts'
-import { limitsOf, QUIC_EDGE_DEFAULTS } from './defaults.ts'
+import { limitsOf, plainLimitsOf, QUIC_EDGE_DEFAULTS } from './defaults.ts'
 import { type Certificate, type CertificateSource, loadCertificate } from './io/certificate.ts'
+import { createEngineDriver, PLAIN_QUIC_PATH, type RetryPolicy } from './io/engine-driver.ts'
 import { createHttp2Driver } from './io/http2-driver.ts'
 import { createWebTransportDriver } from './io/webtransport-driver.ts'
 import type {
@@ -23,22 +25,31 @@ import type {
   SessionRequest,
 } from './ports.ts'
 
-export { limitsOf, QUIC_EDGE_DEFAULTS } from './defaults.ts'
+export { limitsOf, plainLimitsOf, QUIC_EDGE_DEFAULTS } from './defaults.ts'
 export { type Certificate, type CertificateSource, loadCertificate } from './io/certificate.ts'
 export * from './ports.ts'
-export { WEBTRANSPORT_SETTINGS } from './settings.ts'
+export { QUIC_SETTINGS, WEBTRANSPORT_SETTINGS } from './settings.ts'
 
-export interface QuicEdgeOptions {
+interface EdgeOptions {
   readonly host: string
   /** 0 takes a number that is free for UDP and TCP. */
   readonly port: number
   readonly certificate: CertificateSource
-  readonly hasTcpFallback: boolean
   readonly limits?: SessionLimits
   readonly clock?: Clock
   readonly logger?: Logger
   /** How often the certificate is looked at; for tests. */
   readonly certificateCheckMs?: number
+}
+
+export interface QuicEdgeOptions extends EdgeOptions {
+  readonly hasTcpFallback: boolean
+}
+
+export interface PlainQuicOptions extends EdgeOptions {
+  /** When a client proves its address before anything is kept for it: while many handshakes are under way, or ever. */
+  readonly retry: RetryPolicy
+  readonly reusePort?: boolean
 }
 
 /** Who serves the sessions of one path. */
@@ -75,15 +86,32 @@ export interface QuicEdge {
  */
 export async function startQuicEdge(options: QuicEdgeOptions, handlers: QuicEdgeHandlers): Promise<QuicEdge> {
   const clock = options.clock ?? systemClock
-  const logger = options.logger ?? silentLogger
-  const limits = options.limits ?? limitsOf()
-  const certificate = await loadCertificate(options.certificate, clock, logger)
-  const gate = new EdgeGate(handlers, new Admission(limits), clock)
   const drivers = [await createWebTransportDriver(clock)]
   // TCP first: it can tell which port it got, and UDP then takes the same number.
   if (options.hasTcpFallback) drivers.unshift(await createHttp2Driver(clock))
+  return start(options, drivers, handlers)
+}
+
+/**
+ * Starts listening for plain QUIC, without ALPN: there are no paths, `handler` serves all sessions.
+ *
+ * @throws as `startQuicEdge`.
+ */
+export function startPlainQuic(options: PlainQuicOptions, handler: PathHandler): Promise<QuicEdge> {
+  const drivers = [createEngineDriver(options.clock ?? systemClock, options.logger ?? silentLogger, options.retry)]
+  return start({ limits: plainLimitsOf(), ...options }, drivers, { paths: { [PLAIN_QUIC_PATH]: handler } })
+}
+
+async function start(
+  options: EdgeOptions & { readonly reusePort?: boolean },
+  drivers: readonly QuicDriver[],
+  handlers: QuicEdgeHandlers,
+): Promise<QuicEdge> {
+  const { host, port, clock = systemClock, logger = silentLogger, limits = limitsOf(), reusePort = false } = options
+  const certificate = await loadCertificate(options.certificate, clock, logger)
+  const gate = new EdgeGate(handlers, new Admission(limits), clock)
   const { certificatePem, privateKeyPem } = certificate
-  const listen = { host: options.host, port: options.port, certificatePem, privateKeyPem, limits }
+  const listen = { host, port, certificatePem, privateKeyPem, limits, reusePort }
   const listeners = await listenOnOnePort(drivers, listen, gate)
   const edge = new RunningEdge({ options, clock, logger, gate, drivers, listeners, certificate })
   edge.watchCertificate()
@@ -109,6 +137,10 @@ class EdgeGate implements SessionGate {
     return this.admission.admit(request, { isPathKnown: handler !== undefined, isAllowed }, nowMs)
   }
 
+  abandoned(request: SessionRequest): void {
+    this.admission.abandoned(request.peer)
+  }
+
   opened(session: QuicSession): QuicSessionEvents {
     this.admission.opened(session.peer)
     const events = this.#paths.get(session.path)?.opened(session) ?? null
@@ -125,7 +157,7 @@ class EdgeGate implements SessionGate {
 }
 
 interface EdgeParts {
-  readonly options: QuicEdgeOptions
+  readonly options: EdgeOptions
   readonly clock: Clock
   readonly logger: Logger
   readonly gate: EdgeGate

@@ -29,6 +29,8 @@ export interface ListenOptions {
   readonly certificatePem: string
   readonly privateKeyPem: string
   readonly limits: SessionLimits
+  /** SO_REUSEPORT: whoever reserved the port keeps it reserved; where the driver can. */
+  readonly reusePort?: boolean
 }
 
 /** Named bounds on what peers may make us hold. Reasons and defaults: `settings.ts`. */
@@ -71,6 +73,8 @@ export type AdmissionStatus = 200 | 403 | 404 | 503
 /** Where a driver asks whether to take a session, and hands it over. */
 export interface SessionGate {
   admit(request: SessionRequest): AdmissionStatus
+  /** What was admitted came to nothing; without this call it is forgotten after a while. */
+  abandoned(request: SessionRequest): void
   /** @returns the handlers of a session that was admitted, or null to close it. */
   opened(session: QuicSession): QuicSessionEvents | null
 }

@@ -1,5 +1,8 @@
-/** Section `[webtransport]`: where QUIC listens, its certificate, and what one peer and all of them may take. */
-import { address, boolean, duration, integer, KIB, MIB, MINUTE_MS, SECOND_MS, size, text } from '../setting.ts'
+/**
+ * Sections `[webtransport]` and `[quic]`: where QUIC listens, its certificate, and what one peer and all of them may take. Keys
+ * of `[quic]` have the names of Apache Iggy's server where they mean the same.
+ */
+import { address, boolean, choice, duration, integer, KIB, MIB, MINUTE_MS, SECOND_MS, size, text } from '../setting.ts'
 
 export const WEBTRANSPORT_SETTINGS = {
   enabled: boolean(true, 'Listen for WebTransport: Iggy clients on /iggy, devices on /edge.'),
@@ -13,7 +16,7 @@ export const WEBTRANSPORT_SETTINGS = {
   ),
   max_sessions_per_peer: integer(
     { default: 64, min: 1, max: 100_000 },
-    'Sessions from one address, where the transport tells it (the TCP fallback does, quinn does not).',
+    'Sessions from one address (of IPv6: one network of 64 bits), where the transport tells it: the TCP fallback does.',
   ),
   max_streams_per_session: integer(
     { default: 16, min: 1, max: 100 },
@@ -46,5 +49,46 @@ export const WEBTRANSPORT_SETTINGS = {
   ping_interval: duration(
     { default: 10 * SECOND_MS, min: SECOND_MS, max: 25 * SECOND_MS },
     'An empty datagram keeps address translation open; the transport ends sessions that are silent for 30 s.',
+  ),
+} as const
+
+export const QUIC_SETTINGS = {
+  enabled: boolean(false, "Serve Iggy's binary protocol over plain QUIC, as Iggy's own QUIC clients speak it."),
+  address: address('127.0.0.1:8080', 'UDP address; port 0 takes a free one.'),
+  tls_cert_file: text('', 'PEM file of the certificate chain.'),
+  tls_key_file: text('', 'PEM file of the private key.'),
+  tls_self_signed: boolean(
+    true,
+    'Without files: a certificate of our own, kept in the data folder, for clients to pin.',
+  ),
+  max_connections: integer({ default: 256, min: 1, max: 65_536 }, 'Connections at a time; one more is refused.'),
+  max_connections_per_peer: integer(
+    { default: 64, min: 1, max: 65_536 },
+    'Connections from one address (of IPv6: one network of 64 bits); one more is refused.',
+  ),
+  max_concurrent_bidi_streams: integer(
+    { default: 64, min: 1, max: 10_000 },
+    'Requests that one connection may have under way.',
+  ),
+  receive_window: size(
+    { default: 512 * KIB, min: 64 * KIB, max: 64 * MIB },
+    'Bytes that one connection may have sent and that are not worked off; one stream may take half of it.',
+  ),
+  handshake_timeout: duration(
+    { default: 10 * SECOND_MS, min: 500, max: MINUTE_MS },
+    'A handshake that is not through by then is given up.',
+  ),
+  max_idle_timeout: duration(
+    { default: 30 * SECOND_MS, min: SECOND_MS, max: 60 * MINUTE_MS },
+    'A connection whose peer is silent for so long is forgotten; a client may ask for less.',
+  ),
+  keep_alive_interval: duration(
+    { default: 10 * SECOND_MS, min: SECOND_MS, max: 10 * MINUTE_MS },
+    'Idle peers are asked for a sign of life so often; it also keeps address translation open.',
+  ),
+  retry: choice(
+    'auto',
+    ['auto', 'always'],
+    'Have a client prove its address before anything is kept for it: `auto` while many handshakes are under way.',
   ),
 } as const

@@ -28,9 +28,6 @@ export function findConfigProblems(config: Config, misread = NONE): readonly str
   const problems = [
     // With `system.allow_plaintext` unread, whether a listener may stand in the open is not known.
     ...(misread.has('system') ? [] : findExposedListeners(config)),
-    ...(config.quic.enabled
-      ? ['quic.enabled: found true, but this build serves no plain QUIC; use [webtransport] or TCP']
-      : []),
     ...(config.tcp.tls_required && !config.tcp.tls_enabled
       ? ['tcp.tls_required: found true without TLS, expected tcp.tls_enabled = true beside it']
       : []),
@@ -46,18 +43,31 @@ const ANY_HOST: ReadonlySet<string> = new Set(['0.0.0.0', '::'])
 
 /** Of our own listeners the system would say that another process has the port. */
 function findSharedPorts(config: Config): readonly string[] {
-  const { tcp, websocket, http, webtransport } = config
-  const listeners = [
+  const { tcp, websocket, http, webtransport, quic } = config
+  const overTcp = [
     { key: 'tcp.address', isOn: tcp.enabled, text: tcp.address },
     { key: 'websocket.address', isOn: websocket.enabled, text: websocket.address },
     { key: 'http.address', isOn: http.enabled, text: http.address },
-    // Over QUIC alone it has a UDP port, which none of the others wants.
     {
       key: 'webtransport.address',
       isOn: webtransport.enabled && webtransport.tcp_fallback,
       text: webtransport.address,
     },
   ]
+  const overUdp = [
+    { key: 'webtransport.address', isOn: webtransport.enabled, text: webtransport.address },
+    { key: 'quic.address', isOn: quic.enabled, text: quic.address },
+  ]
+  return [overTcp, overUdp].flatMap(findShared)
+}
+
+interface Place {
+  readonly key: string
+  readonly isOn: boolean
+  readonly text: string
+}
+
+function findShared(listeners: readonly Place[]): readonly string[] {
   const on = listeners.flatMap((each) => (each.isOn ? [{ ...each, at: parseAddress(each.text) }] : []))
   return on.flatMap(({ key, text, at }, index) => {
     const other = on.slice(0, index).find((each) => isSamePlace(at, each.at))
@@ -87,7 +97,7 @@ function findHttpProblems({ 'http.cors': cors, 'http.metrics': metrics }: Config
 }
 
 function certificatesOf(config: Config): readonly CertificateKeys[] {
-  const { tcp, websocket, webtransport, 'http.tls': http } = config
+  const { tcp, websocket, webtransport, quic, 'http.tls': http } = config
   const hasOwn = webtransport.certificate_file !== '' || webtransport.private_key_file !== ''
   return [
     {
@@ -109,6 +119,11 @@ function certificatesOf(config: Config): readonly CertificateKeys[] {
       isWanted: webtransport.enabled && hasOwn,
       certificate: { key: 'webtransport.certificate_file', path: webtransport.certificate_file },
       privateKey: { key: 'webtransport.private_key_file', path: webtransport.private_key_file },
+    },
+    {
+      isWanted: quic.enabled && !isOwnCertificate(quic),
+      certificate: { key: 'quic.tls_cert_file', path: quic.tls_cert_file },
+      privateKey: { key: 'quic.tls_key_file', path: quic.tls_key_file },
     },
   ]
 }

@@ -26,7 +26,7 @@ import {
 } from './forwarding.ts'
 import { startHttp } from './http/index.ts'
 import { serveIggySessions } from './iggy-sessions.ts'
-import { Listeners, startTcp, startWebsocket, startWebTransport } from './listeners.ts'
+import { boundOf, Listeners, startQuic, startTcp, startWebsocket, startWebTransport } from './listeners.ts'
 import {
   reportCertificate,
   reportClock,
@@ -59,6 +59,7 @@ export interface Edge extends AsyncDisposable {
     readonly http: string
     readonly websocket: string
     readonly webtransport: string
+    readonly quic: string
   }
   /** SHA-256 of the certificate devices may pin; null when WebTransport is off. */
   certificateSha256(): string | null
@@ -143,21 +144,17 @@ async function compose(options: EdgeOptions, opened: AsyncDisposableStack) {
   const protocol = { config, server, clock, logger, dataPath }
   if (listeners.isEnabled('tcp')) listeners.add('tcp', await startTcp(protocol))
   if (listeners.isEnabled('websocket')) listeners.add('websocket', await startWebsocket(protocol))
+  if (listeners.isEnabled('quic')) listeners.add('quic', await startQuic(protocol))
   let certificateSha256 = () => null as string | null
   if (listeners.isEnabled('webtransport')) {
     const deviceBroker = createEdgeDeviceBroker({ broker, log, clock, isClockTrusted: clockTrust.isTrusted })
     opened.defer(() => deviceBroker.close())
     const devices = startDeviceHub({ broker: deviceBroker, clock, logger })
     const paths = { '/iggy': serveIggySessions(server), '/edge': devices.pathHandler }
-    const quic = await startWebTransport({ config, clock, logger, dataPath, paths })
-    listeners.add('webtransport', {
-      host: quic.host,
-      port: quic.port,
-      certificate: () => quic.certificate,
-      close: () => quic.close(),
-    })
+    const webtransport = await startWebTransport({ config, clock, logger, dataPath, paths })
+    listeners.add('webtransport', boundOf(webtransport))
     opened.defer(() => devices.close())
-    certificateSha256 = () => quic.certificate.sha256
+    certificateSha256 = () => webtransport.certificate.sha256
   }
   const health = startHealth(
     {
@@ -227,6 +224,7 @@ async function compose(options: EdgeOptions, opened: AsyncDisposableStack) {
       http: listeners.address('http'),
       websocket: listeners.address('websocket'),
       webtransport: listeners.address('webtransport'),
+      quic: listeners.address('quic'),
     },
     certificateSha256,
     routes,

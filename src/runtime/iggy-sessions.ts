@@ -1,18 +1,50 @@
-/** WebTransport sessions on `/iggy`: each bidirectional stream is one connection of Iggy's binary protocol. */
+/**
+ * Iggy's binary protocol over QUIC. On WebTransport's `/iggy` each bidirectional stream is a connection, with a session of its
+ * own; over plain QUIC the session belongs to the QUIC connection, and each stream is one request of it.
+ */
 import type { PathHandler, QuicSession, QuicStream, QuicStreamEvents } from '../quic-edge/index.ts'
 import type { ByteSession, ByteTransport, ProtocolServer } from './server/index.ts'
 
-/** Bytes of one stream that wait while the connection does not read; the session's own budget is above it. */
-const MAX_WAITING_CHUNKS = 256
+/** What comes while the connection does not read is kept in blocks: how small a peer cuts it up costs nothing. */
+const BLOCK_BYTES = 16 * 1024
 
 export function serveIggySessions(server: ProtocolServer): PathHandler {
   return {
     opened: (session) => ({
-      streamOpened: (stream) => new StreamTransport(server, session, stream),
+      streamOpened: (stream) => serveStream(session, stream, (transport) => server.acceptByteSession(transport)),
       datagram: () => {},
       closed: () => {},
     }),
   }
+}
+
+export function serveIggyClients(server: ProtocolServer): PathHandler {
+  return {
+    opened(session) {
+      const client = server.acceptStreamSession({
+        address: addressOf(session),
+        close: (code, reason) => session.close(code, reason),
+      })
+      return {
+        streamOpened: (stream) => serveStream(session, stream, (transport) => client.accept(transport)),
+        datagram: () => {},
+        closed: () => client.closed(),
+      }
+    },
+  }
+}
+
+const addressOf = ({ peer }: QuicSession): string => peer ?? 'quic'
+
+function serveStream(
+  session: QuicSession,
+  stream: QuicStream,
+  accept: (transport: ByteTransport) => ByteSession | null,
+): QuicStreamEvents | null {
+  const transport = new StreamTransport(addressOf(session), stream)
+  const connection = accept(transport)
+  if (connection === null) return null
+  return transport.serve(connection)
 }
 
 /** A QUIC stream as the carrier of one connection. Credit is given back as the connection reads. */
@@ -20,16 +52,22 @@ class StreamTransport implements ByteTransport, QuicStreamEvents {
   readonly kind = 'quic'
   readonly address: string
   readonly #stream: QuicStream
-  readonly #session: ByteSession
+  #session: ByteSession = NOBODY
   /** Copies of what came while the connection was not reading: bounded, since no credit is given back meanwhile. */
   #waiting: Uint8Array[] = []
+  /** Bytes of the last block that are filled. */
+  #filledBytes = 0
   #isPaused = false
   #hasEnded = false
 
-  constructor(server: ProtocolServer, session: QuicSession, stream: QuicStream) {
-    this.address = session.peer ?? 'quic'
+  constructor(address: string, stream: QuicStream) {
+    this.address = address
     this.#stream = stream
-    this.#session = server.acceptByteSession(this)
+  }
+
+  serve(session: ByteSession): this {
+    this.#session = session
+    return this
   }
 
   // ---- for the connection
@@ -43,9 +81,11 @@ class StreamTransport implements ByteTransport, QuicStreamEvents {
 
   resume(): void {
     this.#isPaused = false
-    const chunks = this.#waiting
+    const blocks = this.#waiting
+    const last = blocks.pop()
+    if (last !== undefined) blocks.push(last.subarray(0, this.#filledBytes))
     this.#waiting = []
-    for (const chunk of chunks) this.data(chunk)
+    for (const block of blocks) this.data(block)
     if (this.#hasEnded && this.#waiting.length === 0) this.#session.ended()
   }
 
@@ -60,12 +100,26 @@ class StreamTransport implements ByteTransport, QuicStreamEvents {
   // ---- for the stream
   data(bytesView: Uint8Array): void {
     if (this.#isPaused) {
-      if (this.#waiting.length < MAX_WAITING_CHUNKS) this.#waiting.push(new Uint8Array(bytesView))
-      else this.#stream.reset(0)
+      this.#keep(bytesView)
       return
     }
     this.#session.receive(bytesView)
     this.#stream.grant(bytesView.length)
+  }
+
+  #keep(bytesView: Uint8Array): void {
+    let block = this.#waiting.at(-1)
+    for (let at = 0; at < bytesView.length; ) {
+      if (block === undefined || this.#filledBytes === block.length) {
+        block = new Uint8Array(BLOCK_BYTES)
+        this.#waiting.push(block)
+        this.#filledBytes = 0
+      }
+      const part = bytesView.subarray(at, at + block.length - this.#filledBytes)
+      block.set(part, this.#filledBytes)
+      this.#filledBytes += part.length
+      at += part.length
+    }
   }
 
   ended(): void {
@@ -82,3 +136,6 @@ class StreamTransport implements ByteTransport, QuicStreamEvents {
     this.#session.closed()
   }
 }
+
+/** Until the stream is served. */
+const NOBODY: ByteSession = { receive() {}, ended() {}, drained() {}, closed() {} }

@@ -2,9 +2,18 @@
 import type { Clock } from '../clock.ts'
 import { EdgeError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
-import { type Certificate, limitsOf, type PathHandler, type QuicEdge, startQuicEdge } from '../quic-edge/index.ts'
+import {
+  type Certificate,
+  limitsOf,
+  type PathHandler,
+  plainLimitsOf,
+  type QuicEdge,
+  startPlainQuic,
+  startQuicEdge,
+} from '../quic-edge/index.ts'
 import type { Config } from './config/schema.ts'
 import { type Address, parseAddress } from './config/value.ts'
+import { serveIggyClients } from './iggy-sessions.ts'
 import {
   certificateSourceOf,
   type ListenerCertificate,
@@ -13,7 +22,7 @@ import {
   type TlsSettings,
 } from './listener-certificate.ts'
 import type { ListenerReport, ListenerStatus } from './observe/index.ts'
-import { type Listener, listenTcp, listenWebsocket, type ProtocolServer } from './server/index.ts'
+import { type Listener, listenTcp, listenWebsocket, type ProtocolServer, STREAM_CLIENT_CODES } from './server/index.ts'
 
 export type ListenerName = 'tcp' | 'websocket' | 'webtransport' | 'quic' | 'http'
 
@@ -130,6 +139,28 @@ export async function startWebsocket(parts: ProtocolParts): Promise<Bound> {
     accept: parts.server.acceptByteSession.bind(parts.server),
   })
   return withCertificate(listener, certificate)
+}
+
+export async function startQuic({ config, server, clock, logger, dataPath }: ProtocolParts): Promise<Bound> {
+  const { quic, system } = config
+  const edge = await startPlainQuic(
+    {
+      ...addressOf(quic.address),
+      reusePort: system.reuse_port,
+      certificate: certificateSourceOf(quic, dataPath),
+      limits: plainLimitsOf(quic),
+      retry: quic.retry,
+      clock,
+      logger,
+    },
+    serveIggyClients(server),
+  )
+  return boundOf(edge, () => edge.close({ code: STREAM_CLIENT_CODES.shutdown }))
+}
+
+/** @param close ends its sessions too. */
+export function boundOf(edge: QuicEdge, close = () => edge.close()): Bound {
+  return { host: edge.host, port: edge.port, certificate: () => edge.certificate, close }
 }
 
 function openCertificate(listener: ListenerName, settings: TlsSettings, parts: ProtocolParts) {

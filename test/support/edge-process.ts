@@ -18,6 +18,8 @@ export interface EdgeProcess extends AsyncDisposable {
   readonly http: string
   readonly websocket: string
   readonly webtransport: string
+  /** Empty unless plain QUIC is turned on. */
+  readonly quic: string
   readonly certificateSha256: string
   /** JSON lines of stderr so far, newest last. */
   readonly lines: readonly Record<string, unknown>[]
@@ -45,6 +47,7 @@ export const LOOPBACK_ENVIRONMENT: Readonly<Record<string, string>> = {
   EDGE_HTTP__ADDRESS: '127.0.0.1:0',
   EDGE_WEBSOCKET__ADDRESS: '127.0.0.1:0',
   EDGE_WEBTRANSPORT__ADDRESS: '127.0.0.1:0',
+  EDGE_QUIC__ADDRESS: '127.0.0.1:0',
 }
 
 export async function startEdgeProcess(options: EdgeProcessOptions): Promise<EdgeProcess> {
@@ -83,6 +86,7 @@ export async function startEdgeProcess(options: EdgeProcessOptions): Promise<Edg
     http: String(ready.http),
     websocket: String(ready.websocket),
     webtransport: String(ready.webtransport),
+    quic: String(ready.quic),
     certificateSha256: String(ready.certificate_sha256),
     lines: output.lines,
     waitFor,

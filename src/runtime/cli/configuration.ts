@@ -15,7 +15,7 @@ import type { Values } from './grammar.ts'
 const DEFAULT_FILES = ['/etc/iggy-edge/edge.toml']
 
 const NO_IGGY_FILE: IggyFile = { variables: {}, paths: new Map() }
-const LISTENERS = ['tcp', 'websocket', 'http', 'webtransport'] as const
+const LISTENERS = ['tcp', 'websocket', 'http', 'webtransport', 'quic'] as const
 
 export interface FoundConfiguration {
   readonly config: Config

@@ -62,6 +62,10 @@ export function formatReference({ sections, lists }: ConfigTables): string {
     'An unknown key or a value that does not fit stops the start; all problems are named at once. `config/edge.toml` holds every',
     'key with its comment, and `iggy-edge init` writes such a file.',
     '',
+    "Variables of Apache Iggy's server (`IGGY_TCP_ADDRESS`) and its file (`IGGY_CONFIG_PATH`) are read where the setting exists here;",
+    'what has no effect is named at the start. Where they place a listener, ports are shared with who reserved them and WebTransport',
+    'is off. Plain QUIC is on with `IGGY_QUIC_ENABLED=true` or with an `IGGY_QUIC_ADDRESS`, and off otherwise.',
+    '',
   ]
   for (const [section, table] of Object.entries(sections))
     lines.push(`## [${section}]`, '', ...referenceTable(table), '')

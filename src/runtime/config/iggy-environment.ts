@@ -41,6 +41,9 @@ const RENAMED: Readonly<Record<string, string>> = {
   IGGY_TCP_TLS_ENABLED: 'tcp.tls_enabled',
   IGGY_TCP_TLS_CERT_FILE: 'tcp.tls_cert_file',
   IGGY_TCP_TLS_KEY_FILE: 'tcp.tls_key_file',
+  IGGY_QUIC_CERTIFICATE_SELF_SIGNED: 'quic.tls_self_signed',
+  IGGY_QUIC_CERTIFICATE_CERT_FILE: 'quic.tls_cert_file',
+  IGGY_QUIC_CERTIFICATE_KEY_FILE: 'quic.tls_key_file',
   IGGY_HTTP_JWT_ENCODING_SECRET: 'http.jwt.secret',
   IGGY_SYSTEM_PARTITION_ENFORCE_FSYNC: 'log.default_durability',
   IGGY_DATA_MAINTENANCE_MESSAGES_INTERVAL: 'retention.schedule',
@@ -102,17 +105,13 @@ export function readIggyEnvironment(environment: Readonly<Record<string, string 
     if (text === undefined || !variable.startsWith('IGGY_') || OTHER_VARIABLES.has(variable)) continue
     if (AS_IT_IS[variable] === text.trim() || LOG_FILE_PLACE.has(variable)) continue
     const path = RENAMED[variable] ?? paths.get(variable) ?? pathInList(variable)
-    // Plain QUIC stays off whatever a script for Apache's server says: this build has no engine for it.
-    const value =
-      path === undefined || path === 'quic.enabled'
-        ? undefined
-        : ourValue(path, INTERVALS.has(variable) ? cronOf(text) : text)
+    const value = path === undefined ? undefined : ourValue(path, INTERVALS.has(variable) ? cronOf(text) : text)
     if (path !== undefined && value !== undefined) variables[ourVariable(path)] = value
-    // The address is kept for whoever reads it back, but nothing listens there.
-    if (path === undefined || value === undefined || path === 'quic.address') ignored.push(variable)
+    else ignored.push(variable)
   }
   const logFile = logFileOf(environment)
   if (logFile !== undefined) variables[ourVariable('logging.file')] = logFile
+  adaptQuic(variables)
   const isStandIn = ADDRESS_VARIABLES.some((variable) => environment[variable] !== undefined)
   return { variables: isStandIn ? { ...STAND_IN, ...variables } : variables, ignored: ignored.sort() }
 }
@@ -121,6 +120,14 @@ function logFileOf(environment: Readonly<Record<string, string | undefined>>): s
   const isAsked = LOG_FILE_VARIABLES.some((variable) => environment[variable] !== undefined)
   if (!isAsked || environment.IGGY_SYSTEM_LOGGING_FILE_ENABLED?.trim() === 'false') return undefined
   return `${environment.IGGY_SYSTEM_LOGGING_PATH?.trim() || APACHES_LOG_FOLDER}/${APACHES_LOG_NAME}`
+}
+
+/** There plain QUIC is on unless it is turned off, and its own certificate wins over files, which are in the sample file. */
+function adaptQuic(variables: Record<string, string>): void {
+  if (variables.EDGE_QUIC__ADDRESS !== undefined) variables.EDGE_QUIC__ENABLED ??= 'true'
+  if (variables.EDGE_QUIC__TLS_SELF_SIGNED?.toLowerCase() !== 'true') return
+  delete variables.EDGE_QUIC__TLS_CERT_FILE
+  delete variables.EDGE_QUIC__TLS_KEY_FILE
 }
 
 export const ourVariable = (path: string): string => `${ENVIRONMENT_PREFIX}${path.replaceAll('.', '__').toUpperCase()}`

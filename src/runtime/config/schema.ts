@@ -3,9 +3,8 @@
  * belongs to the runtime as a whole. Section names are those of Apache Iggy's server where they mean the same.
  */
 import { ENCRYPTION_SETTINGS, LOG_SETTINGS, RETENTION_SETTINGS } from '../../log/index.ts'
-import { WEBTRANSPORT_SETTINGS } from '../../quic-edge/index.ts'
+import { QUIC_SETTINGS, WEBTRANSPORT_SETTINGS } from '../../quic-edge/index.ts'
 import {
-  address,
   boolean,
   choice,
   DAY_MS,
@@ -57,12 +56,6 @@ const LOGGING_SETTINGS = {
     { default: 7 * DAY_MS, min: SECOND_MS, max: 3650 * DAY_MS },
     'Closed log files are deleted after this time.',
   ),
-} as const
-
-/** Iggy's own QUIC needs an engine that takes clients without ALPN; this build has none, so the section only says so. */
-const QUIC_SETTINGS = {
-  enabled: boolean(false, "Serve Iggy's binary protocol over plain QUIC; this build has no engine for it and refuses."),
-  address: address('127.0.0.1:8080', 'Where to listen; port 0 takes a free one.'),
 } as const
 
 export const SECTIONS = {

@@ -154,8 +154,19 @@ test('an origin that is none and a path that is none are told, not found out by 
   assert.deepEqual(problemsOf('[http.cors]\nenabled = false\nallowed_origin = ""'), [])
 })
 
-test('plain QUIC, which this build does not serve, is told by the check already', () => {
-  assert.deepEqual(problemsOf('[quic]\nenabled = true'), [
-    'quic.enabled: found true, but this build serves no plain QUIC; use [webtransport] or TCP',
+test('plain QUIC wants nothing by default, and files where its own certificate is turned off', () => {
+  assert.deepEqual(problemsOf('[quic]\nenabled = true'), [])
+  assert.deepEqual(problemsOf('[quic]\nenabled = true\naddress = "0.0.0.0:8080"'), [])
+  assert.deepEqual(problemsOf('[quic]\nenabled = true\ntls_self_signed = false'), [
+    'quic.tls_cert_file: found none, expected a PEM file',
+    'quic.tls_key_file: found none, expected a PEM file',
   ])
+})
+
+test('two listeners on one UDP port are told apart from one on TCP with the same number', () => {
+  assert.deepEqual(problemsOf('[quic]\nenabled = true\naddress = "127.0.0.1:8443"'), [
+    'quic.address: found "127.0.0.1:8443", expected another port than webtransport.address has',
+  ])
+  assert.deepEqual(problemsOf('[quic]\nenabled = true\naddress = "127.0.0.1:8090"'), [])
+  assert.deepEqual(problemsOf('[quic]\nenabled = false\naddress = "127.0.0.1:8443"'), [])
 })

@@ -82,14 +82,14 @@ describe("the environment of Apache's server", () => {
   it('names what has no effect, and what does not fit, and starts all the same', () => {
     const { variables, ignored } = readIggyEnvironment({
       IGGY_SYSTEM_MEMORY_POOL_SIZE: '4 GiB',
-      IGGY_QUIC_ENABLED: 'true',
+      IGGY_QUIC_INITIAL_MTU: '8 KB',
       IGGY_HEARTBEAT_INTERVAL: '5 ms',
       IGGY_TCP_ADRESS: '127.0.0.1:1',
     })
     assert.deepEqual(variables, {})
     assert.deepEqual(ignored, [
       'IGGY_HEARTBEAT_INTERVAL',
-      'IGGY_QUIC_ENABLED',
+      'IGGY_QUIC_INITIAL_MTU',
       'IGGY_SYSTEM_MEMORY_POOL_SIZE',
       'IGGY_TCP_ADRESS',
     ])
@@ -103,8 +103,39 @@ describe("the environment of Apache's server", () => {
     assert.equal(variables.EDGE_SYSTEM__REUSE_PORT, 'true')
     assert.equal(variables.EDGE_WEBTRANSPORT__ENABLED, 'false')
     assert.equal(variables.EDGE_QUIC__ADDRESS, '127.0.0.1:18080')
-    assert.deepEqual(ignored, ['IGGY_QUIC_ADDRESS'], 'nothing listens there, and the start says so')
+    assert.deepEqual(ignored, [])
     assert.equal(readIggyEnvironment({ IGGY_SYSTEM_PATH: 'data' }).variables.EDGE_SYSTEM__REUSE_PORT, undefined)
+  })
+
+  it('turns plain QUIC on where it is asked for or placed, as there, and leaves it off otherwise', () => {
+    const enabled = (environment: Record<string, string>) =>
+      readIggyEnvironment(environment).variables.EDGE_QUIC__ENABLED
+    assert.equal(enabled({ IGGY_TCP_ADDRESS: '127.0.0.1:18090' }), undefined)
+    assert.equal(enabled({ IGGY_QUIC_ENABLED: 'true' }), 'true')
+    assert.equal(enabled({ IGGY_QUIC_ADDRESS: '127.0.0.1:18080' }), 'true')
+    assert.equal(enabled({ IGGY_QUIC_ADDRESS: '127.0.0.1:18080', IGGY_QUIC_ENABLED: 'false' }), 'false')
+  })
+
+  it('takes what means the same of plain QUIC: times, streams, and its own certificate before files', () => {
+    const files = { IGGY_QUIC_CERTIFICATE_CERT_FILE: 'a.pem', IGGY_QUIC_CERTIFICATE_KEY_FILE: 'b.pem' }
+    const { variables, ignored } = readIggyEnvironment({
+      ...files,
+      IGGY_QUIC_MAX_IDLE_TIMEOUT: '10 s',
+      IGGY_QUIC_KEEP_ALIVE_INTERVAL: '5 s',
+      IGGY_QUIC_MAX_CONCURRENT_BIDI_STREAMS: '10000',
+      IGGY_QUIC_RECEIVE_WINDOW: '100 KB',
+    })
+    assert.deepEqual(variables, {
+      EDGE_QUIC__TLS_CERT_FILE: 'a.pem',
+      EDGE_QUIC__TLS_KEY_FILE: 'b.pem',
+      EDGE_QUIC__MAX_IDLE_TIMEOUT: '10000 ms',
+      EDGE_QUIC__KEEP_ALIVE_INTERVAL: '5000 ms',
+      EDGE_QUIC__MAX_CONCURRENT_BIDI_STREAMS: '10000',
+      EDGE_QUIC__RECEIVE_WINDOW: '100000',
+    })
+    assert.deepEqual(ignored, [])
+    const own = readIggyEnvironment({ ...files, IGGY_QUIC_CERTIFICATE_SELF_SIGNED: 'true' })
+    assert.deepEqual(own.variables, { EDGE_QUIC__TLS_SELF_SIGNED: 'true' })
   })
 
   it('leaves variables of clients, of the root user and of others alone', () => {

@@ -1,0 +1,213 @@
+/**
+ * Plain QUIC on the engine of our own: a session is a QUIC connection, without ALPN and without paths.
+ *
+ * A connection is admitted by its first packet, before anything is computed for it, and becomes a session when its handshake
+ * is through. What nobody reads stays within the engine's windows: credit goes back to the peer as handlers grant it.
+ */
+import { randomBytes } from 'node:crypto'
+import type { Clock } from '../../clock.ts'
+import type { Logger } from '../../logger.ts'
+import type { ConnectionHost, ConnectionLimits, EngineConnection, PeerAddress } from '../engine/connection/api.ts'
+import { QuicConnection } from '../engine/connection/connection.ts'
+import { EndpointSecrets } from '../engine/endpoint/endpoint-secrets.ts'
+import { type Acceptance, Router } from '../engine/endpoint/router.ts'
+import { type Entry, UdpEndpoint } from '../engine/endpoint/udp-endpoint.ts'
+import type { TlsIdentity } from '../engine/tls/api.ts'
+import { createIdentity } from '../engine/tls/identity.ts'
+import { TlsServer } from '../engine/tls/tls-server.ts'
+import type { ListenOptions, QuicDriver, QuicListener, SessionGate, SessionLimits, SessionRequest } from '../ports.ts'
+import { EngineSession } from './engine-session.ts'
+
+/** The one path there is. */
+export const PLAIN_QUIC_PATH = ''
+
+export type RetryPolicy = 'auto' | 'always'
+
+/** Handshakes under way from which on clients prove their address first, and beyond which none is begun. */
+const RETRY_ABOVE_HANDSHAKES = 32
+const MAX_HANDSHAKES = 256
+const MAX_RESETS_PER_SECOND = 100
+const MAX_ACK_DELAY_MS = 25
+/** Passes every path that QUIC may use; larger ones would have to be probed for. */
+const DATAGRAM_BYTES = 1200
+/** Of one stream: above it handlers wait before they write more. */
+const SEND_HIGH_WATER_BYTES = 256 * 1024
+
+let nextSessionId = 1
+
+export function createEngineDriver(clock: Clock, logger: Logger, retry: RetryPolicy): QuicDriver {
+  return {
+    name: 'quic-engine',
+    traits: {
+      hasDatagrams: false,
+      hasPeerAddress: true,
+      hasClientCertificates: false,
+      hasOrigin: false,
+      isUdp: true,
+    },
+    async listen(options, gate) {
+      const listener = new EngineListener({ clock, logger, retry, options, gate })
+      await listener.open()
+      return listener
+    },
+  }
+}
+
+interface ListenerParts {
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly retry: RetryPolicy
+  readonly options: ListenOptions
+  readonly gate: SessionGate
+}
+
+class EngineListener implements QuicListener {
+  readonly host: string
+  port: number
+  readonly #parts: ListenerParts
+  readonly #limits: ConnectionLimits
+  readonly #secrets = new EndpointSecrets()
+  readonly #router: Router<Entry>
+  readonly #sessions = new Set<EngineSession>()
+  #identity: TlsIdentity
+  #endpoint: UdpEndpoint | undefined
+  #keepAlive: NodeJS.Timeout | undefined
+  #closing: Promise<void> | undefined
+  #onSessionClosed: (() => void) | undefined
+
+  constructor(parts: ListenerParts) {
+    const { options, gate, retry } = parts
+    this.#parts = parts
+    this.host = options.host
+    this.port = options.port
+    this.#identity = createIdentity(options.certificatePem, options.privateKeyPem)
+    this.#limits = connectionLimitsOf(options.limits)
+    this.#router = new Router({
+      limits: {
+        maxHandshakes: MAX_HANDSHAKES,
+        retryAboveHandshakes: retry === 'always' ? 0 : RETRY_ABOVE_HANDSHAKES,
+        maxResetsPerSecond: MAX_RESETS_PER_SECOND,
+      },
+      secrets: this.#secrets,
+      random: randomBytes,
+      admit: (from) => gate.admit(requestOf(from)) === 200,
+    })
+  }
+
+  async open(): Promise<void> {
+    const { options, logger, gate, clock } = this.#parts
+    const endpoint = await UdpEndpoint.open({
+      host: options.host,
+      port: options.port,
+      reusePort: options.reusePort ?? false,
+      router: this.#router,
+      logger,
+      nowMs: () => clock.monotonicUs() / 1000,
+      accept: (acceptance, peer, host) => this.#accept(acceptance, peer, host),
+      forgotten: (peer) => gate.abandoned(requestOf(peer)),
+      resetToken: (idView) => this.#secrets.resetToken(idView),
+    })
+    this.#endpoint = endpoint
+    this.port = endpoint.port
+    this.#keepAlive = setInterval(() => this.#ping(), options.limits.pingIntervalMs)
+    this.#keepAlive.unref()
+  }
+
+  async replaceCertificate(certificatePem: string, privateKeyPem: string): Promise<void> {
+    this.#identity = createIdentity(certificatePem, privateKeyPem)
+  }
+
+  close(code: number, graceMs: number): Promise<void> {
+    this.#closing ??= this.#end(code, graceMs)
+    return this.#closing
+  }
+
+  #accept(acceptance: Acceptance, peer: PeerAddress, host: ConnectionHost): EngineConnection {
+    const connection = new QuicConnection({
+      role: 'server',
+      nowMs: this.#parts.clock.monotonicUs() / 1000,
+      peer,
+      limits: this.#limits,
+      host,
+      random: randomBytes,
+      createTls: (events, transportParameters) =>
+        new TlsServer(
+          { identity: () => this.#identity, alpnProtocols: [], transportParameters, random: randomBytes },
+          events,
+        ),
+      ...acceptance,
+    })
+    connection.onConnected = () => this.#opened(connection, peer)
+    connection.onClosed = ({ code, reason }) => {
+      this.#parts.gate.abandoned(requestOf(peer))
+      this.#parts.logger.debug('quic.handshake.failed', { peer: textOf(peer), code, reason })
+    }
+    return connection
+  }
+
+  #opened(connection: EngineConnection, peer: PeerAddress): void {
+    const session = new EngineSession({
+      id: nextSessionId++,
+      path: PLAIN_QUIC_PATH,
+      peer: textOf(peer),
+      connection,
+      onClosed: () => {
+        this.#sessions.delete(session)
+        this.#onSessionClosed?.()
+      },
+    })
+    this.#sessions.add(session)
+    session.start(this.#parts.gate)
+  }
+
+  #ping(): void {
+    for (const session of this.#sessions) session.keepAlive()
+  }
+
+  /** Sessions go as soon as what they are doing is done, and at the latest when the grace is over. */
+  async #end(code: number, graceMs: number): Promise<void> {
+    clearInterval(this.#keepAlive)
+    this.#router.stop()
+    for (const session of [...this.#sessions]) session.closeWhenIdle(code, 'closing')
+    await this.#whenEmpty(graceMs)
+    for (const session of [...this.#sessions]) session.close(code, 'closing')
+    await this.#endpoint?.close()
+  }
+
+  #whenEmpty(timeoutMs: number): Promise<void> {
+    if (this.#sessions.size === 0) return Promise.resolve()
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, timeoutMs)
+      this.#onSessionClosed = () => {
+        if (this.#sessions.size > 0) return
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+}
+
+function connectionLimitsOf(limits: SessionLimits): ConnectionLimits {
+  return {
+    connectionWindowBytes: limits.maxUnreadBytesPerSession,
+    // Two large requests side by side do not keep each other waiting.
+    streamWindowBytes: Math.ceil(limits.maxUnreadBytesPerSession / 2),
+    maxBidirectionalStreams: limits.maxStreamsPerSession,
+    maxUnidirectionalStreams: 0,
+    sendHighWaterBytes: SEND_HIGH_WATER_BYTES,
+    idleTimeoutMs: limits.idleTimeoutMs,
+    handshakeTimeoutMs: limits.handshakeTimeoutMs,
+    maxAckDelayMs: MAX_ACK_DELAY_MS,
+    datagramSize: DATAGRAM_BYTES,
+  }
+}
+
+function requestOf(peer: PeerAddress): SessionRequest {
+  return { path: PLAIN_QUIC_PATH, peer: textOf(peer), origin: undefined }
+}
+
+/** As sockets of TCP print theirs; an IPv4 address that a dual-stack socket wraps is shown as what it is. */
+function textOf({ address, port }: PeerAddress): string {
+  const plain = address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address
+  return plain.includes(':') ? `[${plain}]:${port}` : `${plain}:${port}`
+}
