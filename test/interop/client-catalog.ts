@@ -14,6 +14,7 @@ export interface ClientRun {
 interface Lacks {
   readonly everywhere?: readonly Scenario[]
   readonly websocket?: readonly Scenario[]
+  readonly quic?: readonly Scenario[]
   readonly http?: readonly Scenario[]
 }
 
@@ -32,7 +33,7 @@ const CLIENTS: readonly Client[] = [
   {
     client: 'python',
     versions: ['0.8.0', '0.9.0'],
-    transports: ['tcp', 'websocket', 'http'],
+    transports: ['tcp', 'websocket', 'quic', 'http'],
     all: SCENARIOS,
     lacks: {
       // No calls for partitions, users and headers, and none to choose how messages are spread.
@@ -47,7 +48,7 @@ const CLIENTS: readonly Client[] = [
   {
     client: 'rust',
     versions: ['0.10.0', '0.11.0'],
-    transports: ['tcp', 'websocket', 'http'],
+    transports: ['tcp', 'websocket', 'quic', 'http'],
     all: SCENARIOS,
     lacks: { '0.10.0': { http: NO_MEMBERS }, '0.11.0': { http: NO_MEMBERS } },
   },
@@ -62,7 +63,7 @@ const CLIENTS: readonly Client[] = [
   {
     client: 'iggy-cli',
     versions: ['0.13.0', '0.14.0'],
-    transports: ['tcp', 'websocket', 'http'],
+    transports: ['tcp', 'websocket', 'quic', 'http'],
     all: CLI_SCENARIOS,
     // Its commands for tokens end in a panic of its own over WebSocket, before they ask the server.
     lacks: { '0.13.0': { websocket: ['tokens'] }, '0.14.0': { websocket: ['tokens'] } },

@@ -35,4 +35,4 @@ export const CLI_SCENARIOS = [
 ] as const
 
 export type Scenario = (typeof SCENARIOS)[number] | (typeof CLI_SCENARIOS)[number]
-export type Transport = 'tcp' | 'websocket' | 'http'
+export type Transport = 'tcp' | 'websocket' | 'quic' | 'http'

@@ -19,16 +19,16 @@ export class RestartableEdge implements AsyncDisposable {
 
   static async start(environment: Readonly<Record<string, string>> = {}): Promise<RestartableEdge> {
     const dataPath = await mkdtemp(join(tmpdir(), 'edge-interop-'))
-    const fixed = { ...environment }
+    const fixed: Record<string, string> = { EDGE_QUIC__ENABLED: 'true', ...environment }
     // Ports that nobody is given while the edge is away.
-    for (const listener of ['TCP', 'WEBSOCKET', 'HTTP'])
+    for (const listener of ['TCP', 'WEBSOCKET', 'QUIC', 'HTTP'])
       fixed[`EDGE_${listener}__ADDRESS`] = `127.0.0.1:${await freePort()}`
     return new RestartableEdge(dataPath, fixed, await startEdgeProcess({ dataPath, environment: fixed }))
   }
 
-  get addresses(): Readonly<Record<'tcp' | 'websocket' | 'http', string>> {
-    const { tcp, websocket, http } = this.#edge
-    return { tcp, websocket, http }
+  get addresses(): Readonly<Record<'tcp' | 'websocket' | 'quic' | 'http', string>> {
+    const { tcp, websocket, quic, http } = this.#edge
+    return { tcp, websocket, quic, http }
   }
 
   /** SIGKILL, and the same edge again. */

@@ -27,14 +27,10 @@ const KEPT_CHARACTERS = 2000
  */
 export async function runScenarios(program: Program, run: ClientRun): Promise<Map<string, ScenarioResult>> {
   await using edge = await RestartableEdge.start()
-  const { tcp, websocket, http } = edge.addresses
+  const addresses = Object.entries(edge.addresses).flatMap(([name, address]) => [`--${name}`, address])
   const child = spawn(
     program.command,
-    [
-      ...program.arguments,
-      ...['--transport', run.transport, '--tcp', tcp, '--websocket', websocket, '--http', http],
-      ...run.scenarios,
-    ],
+    [...program.arguments, '--transport', run.transport, ...addresses, ...run.scenarios],
     { env: { ...process.env, ...program.environment }, stdio: 'pipe' },
   )
   const timer = setTimeout(() => child.kill('SIGKILL'), PROGRAM_TIMEOUT_MS)

@@ -1,6 +1,6 @@
 // Runs scenarios with the official Go client against one server: one JSON line per scenario.
 //
-//	go-client --transport tcp --tcp HOST:PORT --websocket HOST:PORT --http HOST:PORT SCENARIO...
+//	go-client --transport tcp --tcp HOST:PORT --websocket HOST:PORT --quic HOST:PORT --http HOST:PORT SCENARIO...
 package main
 
 import (
@@ -46,6 +46,7 @@ func main() {
 	transport := flag.String("transport", "tcp", "only tcp: the client has no other")
 	tcp := flag.String("tcp", "", "address of the server's TCP listener")
 	flag.String("websocket", "", "not used")
+	flag.String("quic", "", "not used")
 	flag.String("http", "", "not used")
 	flag.Parse()
 	// The client logs failed heartbeats; while a server restarts that is expected.

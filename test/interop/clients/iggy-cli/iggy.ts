@@ -36,6 +36,7 @@ export class Iggy {
     const connections: Record<string, readonly string[]> = {
       tcp: ['--transport', 'tcp', '--tcp-server-address', `${addresses.tcp}`],
       websocket: ['--transport', 'ws', '--websocket-server-address', `${addresses.websocket}`],
+      quic: ['--transport', 'quic', '--quic-server-address', `${addresses.quic}`],
       http: ['--transport', 'http', '--http-api-url', `http://${addresses.http}`],
     }
     this.#connection = connections[transport] ?? []

@@ -1,7 +1,7 @@
 /**
  * Runs scenarios with the official `iggy` command line against one server: one JSON line per scenario.
  *
- *     main.ts --binary iggy --client-version V --transport T --tcp HOST:PORT --websocket HOST:PORT --http HOST:PORT SCENARIO...
+ *     main.ts --binary iggy --client-version V --transport T --tcp HOST:PORT --websocket … --quic … --http … SCENARIO...
  */
 import { rmSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -11,10 +11,18 @@ import { CLI_PROGRAM } from './scenarios.ts'
 const text = { type: 'string', default: '' } as const
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { binary: text, 'client-version': text, transport: text, tcp: text, websocket: text, http: text },
+  options: {
+    binary: text,
+    'client-version': text,
+    transport: text,
+    tcp: text,
+    websocket: text,
+    quic: text,
+    http: text,
+  },
 })
-const { binary, transport, tcp, websocket, http, 'client-version': version } = values
-const iggy = new Iggy({ binary, version, transport, addresses: { tcp, websocket, http } })
+const { binary, transport, tcp, websocket, quic, http, 'client-version': version } = values
+const iggy = new Iggy({ binary, version, transport, addresses: { tcp, websocket, quic, http } })
 for (const scenario of positionals) {
   let detail = ''
   try {

@@ -1,6 +1,6 @@
 """Runs scenarios with the official Python client against one server: one JSON line per scenario and transport.
 
-    main.py --transport tcp --tcp HOST:PORT --websocket HOST:PORT --http HOST:PORT SCENARIO...
+    main.py --transport tcp --tcp HOST:PORT --websocket HOST:PORT --quic HOST:PORT --http HOST:PORT SCENARIO...
 """
 
 import argparse
@@ -32,12 +32,13 @@ async def run(name, world):
 
 async def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--transport", choices=["tcp", "websocket", "http"], required=True)
-    for transport in ("tcp", "websocket", "http"):
+    transports = ["tcp", "websocket", "quic", "http"]
+    parser.add_argument("--transport", choices=transports, required=True)
+    for transport in transports:
         parser.add_argument(f"--{transport}", required=True)
     parser.add_argument("scenarios", nargs="+", choices=list(SCENARIOS))
     options = parser.parse_args()
-    addresses = {"tcp": options.tcp, "websocket": options.websocket, "http": options.http}
+    addresses = {transport: getattr(options, transport) for transport in transports}
     for name in options.scenarios:
         world = World(options.transport, addresses, f"{name}-python-{VERSION}-{options.transport}")
         started = time.monotonic()

@@ -84,7 +84,7 @@ class World:
     """Name of the scenario's own stream."""
 
     def connection_string(self, credentials=f"{USERNAME}:{PASSWORD}"):
-        scheme = {"tcp": "iggy+tcp", "websocket": "iggy+ws", "http": "iggy+http"}[self.transport]
+        scheme = {"tcp": "iggy+tcp", "websocket": "iggy+ws", "quic": "iggy+quic", "http": "iggy+http"}[self.transport]
         return f"{scheme}://{credentials}@{self.addresses[self.transport]}"
 
     async def connect(self, username=USERNAME, password=PASSWORD):

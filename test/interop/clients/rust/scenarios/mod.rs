@@ -26,11 +26,13 @@ pub async fn run(version: &str) {
         arguments.drain(at..at + 2).nth(1).expect(name)
     };
     let transport = option("--transport");
-    let (tcp, websocket, http) = (option("--tcp"), option("--websocket"), option("--http"));
+    let (tcp, websocket) = (option("--tcp"), option("--websocket"));
+    let (quic, http) = (option("--quic"), option("--http"));
     for name in arguments {
         let address = match transport.as_str() {
             "tcp" => format!("iggy+tcp://iggy:iggy@{tcp}"),
             "websocket" => format!("iggy+ws://iggy:iggy@{websocket}"),
+            "quic" => format!("iggy+quic://iggy:iggy@{quic}"),
             _ => format!("iggy+http://iggy:iggy@{http}"),
         };
         let world = World::new(address, transport == "http", format!("{name}-rust"));

@@ -9,7 +9,7 @@ import java.util.Map;
 /**
  * Runs scenarios with the official Java client against one server: one JSON line per scenario.
  *
- * <p>{@code --transport tcp|http --tcp HOST:PORT --websocket HOST:PORT --http HOST:PORT SCENARIO...}
+ * <p>{@code --transport tcp|http --tcp HOST:PORT --websocket HOST:PORT --quic HOST:PORT --http HOST:PORT SCENARIO...}
  */
 public final class Main {
     /** As in pom.xml; the client's jar does not say. */
