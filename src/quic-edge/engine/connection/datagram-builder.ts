@@ -181,7 +181,8 @@ export class DatagramBuilder {
     for (const packet of packets) this.#seal(packet, nowMs)
     // A client that answers with a Handshake packet has everything it needed of the Initial ones.
     const { role, recovery, spaces } = this.#parts
-    if (role === 'client' && last?.space.level === LEVEL.handshake) recovery.discard(spaces[LEVEL.initial])
+    const hasHandshake = packets.some(({ space }) => space.level === LEVEL.handshake)
+    if (role === 'client' && hasHandshake) recovery.discard(spaces[LEVEL.initial])
     return scratch.slice(0, end)
   }
 

@@ -63,8 +63,8 @@ export class ReceiveHalf {
     if (this.#resetCode !== undefined || this.#buffer.isComplete) return false
     this.#resetCode = code
     this.#isStopUnsent = false
-    this.release()
     this.#buffer.skip(finalSize, true)
+    this.release()
     return true
   }
 
