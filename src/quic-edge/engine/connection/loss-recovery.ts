@@ -65,9 +65,14 @@ export class LossRecovery {
     return this.roundTrip.patienceMs + this.peerMaxAckDelayMs
   }
 
-  /** New data may be sent in this space, as far as congestion is concerned. */
+  /** New data may be sent in this space, as far as congestion and memory are concerned. */
   mayFill(space: PacketSpace): boolean {
-    return this.congestion.hasRoom && space.sent.count < SENT_PACKETS_MAX
+    return this.congestion.hasRoom && this.canRemember(space)
+  }
+
+  /** One more packet can be kept until it is acknowledged: a peer may never do that. */
+  canRemember(space: PacketSpace): boolean {
+    return space.sent.count < SENT_PACKETS_MAX
   }
 
   /** A packet that asks for an acknowledgement went out. */
@@ -97,7 +102,8 @@ export class LossRecovery {
 
   /** @param isBlocked nothing may be sent before the peer's address is proven: a probe could not go out. */
   deadlineMs(isBlocked: boolean): number {
-    const lossMs = Math.min(...this.#spaces.map((space) => space.lossMs))
+    const [initial, handshake, application] = this.#spaces
+    const lossMs = Math.min(initial.lossMs, handshake.lossMs, application.lossMs)
     if (lossMs !== Number.POSITIVE_INFINITY) return lossMs
     return isBlocked ? Number.POSITIVE_INFINITY : this.#probeMs()
   }
@@ -180,9 +186,8 @@ export class LossRecovery {
     const patienceMs = this.roundTrip.patienceMs
     const [initial, handshake, application] = this.#spaces
     let dueMs = Number.POSITIVE_INFINITY
-    for (const space of [initial, handshake]) {
-      if (space.sent.count > 0) dueMs = Math.min(dueMs, space.sent.lastSentMs + patienceMs * backoff)
-    }
+    if (initial.sent.count > 0) dueMs = initial.sent.lastSentMs + patienceMs * backoff
+    if (handshake.sent.count > 0) dueMs = Math.min(dueMs, handshake.sent.lastSentMs + patienceMs * backoff)
     // Before, the peer may have no keys to answer with; what it needs for them comes first.
     if (application.sent.count > 0 && (this.#handshake.isConfirmed || handshake.sent.count === 0)) {
       dueMs = Math.min(dueMs, application.sent.lastSentMs + this.probeTimeoutMs * backoff)

@@ -18,11 +18,14 @@ export const CRYPTO_BUFFER_SIZE = 64 * 1024
 /** Some clients shuffle their hello into many small pieces on purpose. */
 export const CRYPTO_GAPS_MAX = 256
 
+/** What a discarded space has to send. */
+const NOTHING = new SendBuffer()
+
 export class PacketSpace {
   readonly level: Level
   readonly received: ReceivedPackets
   readonly sent = new SentPackets()
-  readonly cryptoOut = new SendBuffer()
+  cryptoOut = new SendBuffer()
   readonly cryptoIn = new ReceiveBuffer(new GapBudget(CRYPTO_GAPS_MAX, TRANSPORT_ERROR.cryptoBufferExceeded))
   /** Of application data the keys of the current phase; `KeyPhases` has the rest. */
   sendKeys: PacketKeys | undefined
@@ -67,6 +70,7 @@ export class PacketSpace {
     this.sendKeys = undefined
     this.receiveKeys = undefined
     this.sent.clear()
+    this.cryptoOut = NOTHING
     this.cryptoIn.skip(0, false)
     this.lossMs = Number.POSITIVE_INFINITY
     this.probeCount = 0

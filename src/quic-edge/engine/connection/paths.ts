@@ -53,10 +53,6 @@ export class Paths {
     return this.#validationEndMs
   }
 
-  get hasFrames(): boolean {
-    return this.#challengesDue.size > 0 || this.#responses.length > 0
-  }
-
   /** @returns the path that a datagram came by: a new one is not kept before something on it authenticates. */
   from(peer: PeerAddress): Path {
     return this.#paths.get(peer.key) ?? new Path(peer, false)
@@ -126,12 +122,14 @@ export class Paths {
     return this.#responses.shift()
   }
 
-  /** @returns a challenge to be sent. `challengeLost` brings it back. */
+  /** @returns a challenge to be sent now. `challengeLost` brings it back. */
   takeChallenge(): PathFrame | undefined {
-    const path = this.#challengesDue.values().next().value
-    if (path === undefined) return undefined
-    this.#challengesDue.delete(path)
-    return path.challengeBytes === undefined ? undefined : { path, dataBytes: path.challengeBytes }
+    for (const path of this.#challengesDue) {
+      if (path.isBlocked) continue
+      this.#challengesDue.delete(path)
+      if (path.challengeBytes !== undefined) return { path, dataBytes: path.challengeBytes }
+    }
+    return undefined
   }
 
   /** Only the path in use is worth another try. */

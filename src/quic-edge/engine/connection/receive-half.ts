@@ -50,8 +50,8 @@ export class ReceiveHalf {
    * @throws QuicError FLOW_CONTROL_ERROR, FINAL_SIZE_ERROR
    */
   receive(offset: number, bytesView: Uint8Array, isEnd: boolean): boolean {
-    if (this.#resetCode !== undefined) return false
     this.#account(offset + bytesView.length, isEnd)
+    if (this.#resetCode !== undefined) return false
     if (!this.#isReleased) return this.#buffer.receive(offset, bytesView, isEnd)
     this.#buffer.skip(offset + bytesView.length, isEnd)
     return false

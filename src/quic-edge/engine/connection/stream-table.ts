@@ -90,6 +90,7 @@ export class StreamTable implements StreamOwner {
 
   /** The connection is over: streams are dropped without further events. */
   clear(): void {
+    for (const stream of this.#streams.values()) stream.silence()
     this.#streams.clear()
     this.#unannounced.clear()
     this.#withData.clear()

@@ -215,6 +215,15 @@ export class QuicStream implements EngineStream {
     this.#owner.hasControl(this)
   }
 
+  /** The connection is over: no more events. */
+  silence(): void {
+    this.onData = null
+    this.onDrain = null
+    this.onReset = null
+    this.onStop = null
+    this.onDone = null
+  }
+
   /** Tells the user that it is over; what was read and not granted is granted now. */
   settle(): void {
     this.#in?.release()
