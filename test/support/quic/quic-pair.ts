@@ -5,7 +5,8 @@
 import { createHash } from 'node:crypto'
 import type { ConnectionLimits, EngineStream, PeerAddress } from '../../../src/quic-edge/engine/connection/api.ts'
 import { QuicConnection } from '../../../src/quic-edge/engine/connection/connection.ts'
-import type { TlsIdentity, TlsServerOptions } from '../../../src/quic-edge/engine/tls/api.ts'
+import type { CipherSuite } from '../../../src/quic-edge/engine/crypto/cipher-suite.ts'
+import type { Level, TlsEvents, TlsIdentity, TlsServerOptions } from '../../../src/quic-edge/engine/tls/api.ts'
 import { TlsServer } from '../../../src/quic-edge/engine/tls/tls-server.ts'
 import { makeIdentity } from './identities.ts'
 import { TlsClient, type TlsClientOptions } from './tls-client.ts'
@@ -80,8 +81,32 @@ export class TestHost {
   }
 }
 
+/** A traffic secret that TLS handed to one side, which lets a test forge what that side sends. */
+export interface RecordedSecret {
+  readonly level: Level
+  readonly direction: 'send' | 'receive'
+  readonly suite: CipherSuite
+  readonly secret: Uint8Array
+}
+
+function recorded(events: TlsEvents, secrets: RecordedSecret[]): TlsEvents {
+  return {
+    sendHandshake: (level, bytes) => events.sendHandshake(level, bytes),
+    keysReady: (level, direction, suite, secret) => {
+      secrets.push({ level, direction, suite, secret })
+      events.keysReady(level, direction, suite, secret)
+    },
+    peerTransportParameters: (bytesView) => events.peerTransportParameters(bytesView),
+    handshakeDone: () => events.handshakeDone(),
+  }
+}
+
 export class QuicPair {
   nowMs: number
+  readonly clientSecrets: RecordedSecret[] = []
+  readonly serverSecrets: RecordedSecret[] = []
+  /** The client's first destination id, which its Initial keys are made of. */
+  readonly initialDestinationId: Uint8Array
   readonly client: QuicConnection
   readonly server: QuicConnection
   readonly clientHost = new TestHost()
@@ -97,6 +122,7 @@ export class QuicPair {
     this.nowMs = nowMs
     const random = options.random ?? countedBytes()
     const destinationId = random(8)
+    this.initialDestinationId = destinationId
     this.client = new QuicConnection({
       role: 'client',
       nowMs,
@@ -105,7 +131,7 @@ export class QuicPair {
       host: this.clientHost,
       random,
       createTls: (events, transportParameters) =>
-        new TlsClient({ transportParameters, random, ...options.clientTls }, events),
+        new TlsClient({ transportParameters, random, ...options.clientTls }, recorded(events, this.clientSecrets)),
       initialDestinationIdBytes: destinationId,
       originalDestinationIdBytes: destinationId,
       retrySourceIdBytes: undefined,
@@ -121,7 +147,7 @@ export class QuicPair {
       createTls: (events, transportParameters) =>
         new TlsServer(
           { identity: testIdentity, alpnProtocols: [], transportParameters, random, ...options.serverTls },
-          events,
+          recorded(events, this.serverSecrets),
         ),
       initialDestinationIdBytes: destinationId,
       peerIdBytes: Buffer.from(this.clientHost.ids[0] ?? '', 'hex'),

@@ -107,13 +107,31 @@ export class SendBuffer {
   }
 
   #takeLost(maxSize: number): Piece | null {
-    while (!this.#lost.isEmpty && maxSize > 0) {
+    this.#forgetFound()
+    if (this.#lost.isEmpty || maxSize <= 0) return null
+    const offset = this.#lost.firstOf(0)
+    const end = Math.min(this.#lost.lastOf(0) + 1, this.#acknowledgedAfter(offset), offset + maxSize)
+    this.#lost.dropBelow(end)
+    return this.#piece(offset, end - offset)
+  }
+
+  /** Takes off what seemed lost first and was acknowledged since. */
+  #forgetFound(): void {
+    for (let index = 0; index < this.#acknowledged.count && !this.#lost.isEmpty; index++) {
       const offset = this.#lost.firstOf(0)
-      const size = Math.min(maxSize, this.#lost.lastOf(0) + 1 - offset)
-      this.#lost.dropBelow(offset + size)
-      if (!this.#acknowledged.covers(offset, offset + size - 1)) return this.#piece(offset, size)
+      const last = this.#acknowledged.lastOf(index)
+      if (last < offset) continue
+      if (this.#acknowledged.firstOf(index) > offset) return
+      this.#lost.dropBelow(last + 1)
     }
-    return null
+  }
+
+  /** Where the next acknowledged bytes after `offset` begin. */
+  #acknowledgedAfter(offset: number): number {
+    for (let index = 0; index < this.#acknowledged.count; index++) {
+      if (this.#acknowledged.firstOf(index) > offset) return this.#acknowledged.firstOf(index)
+    }
+    return Number.POSITIVE_INFINITY
   }
 
   #takeNew(maxSize: number, maxOffset: number): Piece | null {
