@@ -10,7 +10,7 @@
  */
 import { ALERT, alertError, QuicError, TRANSPORT_ERROR } from '../wire/quic-error.ts'
 import { Reader } from '../wire/reader.ts'
-import { EXTENSION, LEGACY_VERSION, MESSAGE_HEADER_SIZE, RANDOM_SIZE, TLS_1_3 } from './message.ts'
+import { EXTENSION, MESSAGE_HEADER_SIZE, RANDOM_SIZE, TLS_1_3 } from './message.ts'
 
 /**
  * Largest hello, header included. Current clients send 250 to 600 bytes, 1,700 with a hybrid key share; encrypted names and
@@ -69,7 +69,7 @@ export function isSameHello(first: ClientHello, second: ClientHello): boolean {
 
 function clientHelloOf(messageBytes: Uint8Array): ClientHello {
   const reader = new Reader(messageBytes, MESSAGE_HEADER_SIZE)
-  if (reader.u16() !== LEGACY_VERSION) throw alertError(ALERT.protocolVersion, 'legacy version is not TLS 1.2')
+  reader.u16() // the legacy version decides nothing beside supported_versions (RFC 8446 section 4.2.1)
   const randomView = reader.take(RANDOM_SIZE)
   if (reader.vector8().left > 0) {
     // The "compatibility mode" is for middleboxes of TCP (RFC 9001 section 8.4).

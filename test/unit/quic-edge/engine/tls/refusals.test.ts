@@ -91,7 +91,7 @@ test('a client without TLS 1.3', () => {
   assertAlert(ALERT.protocolVersion, hello(without(EXTENSION.supportedVersions)))
   assertAlert(ALERT.protocolVersion, hello(withExtensions(versions(0x0303, 0x0302))))
   assertAlert(ALERT.protocolVersion, hello([]))
-  assertAlert(ALERT.protocolVersion, hello(HONEST, { legacyVersion: 0x0301 }))
+  assertAlert(ALERT.protocolVersion, hello(without(EXTENSION.supportedVersions), { legacyVersion: 0x0304 }))
   const parts = helloOf(random, [0x1301], [])
   const cut = encodeClientHello(parts).slice(0, -2)
   cut[3] = (cut[3] ?? 0) - 2
@@ -135,6 +135,14 @@ test('extensions that must be there', () => {
 test('an extension that comes twice, also one that nobody knows', () => {
   assertAlert(ALERT.decodeError, hello([...HONEST, tls13()]))
   assertAlert(ALERT.decodeError, hello([[0x5a5a, bytes('')], ...HONEST, [0x5a5a, bytes('')]]))
+})
+
+test('the legacy version decides nothing', () => {
+  for (const legacyVersion of [0x0300, 0x0304, 0xffff]) {
+    const events = new TlsRecorder()
+    newServer({}, events).receive(LEVEL.initial, hello(HONEST, { legacyVersion }))
+    assert.equal(events.sent.length, 2)
+  }
 })
 
 test('extensions and values that nobody knows are passed over', () => {
