@@ -85,14 +85,11 @@ export class SendBuffer {
     if (piece.isEnd) this.#end = 'acknowledged'
     if (piece.size === 0) return
     const end = piece.offset + piece.size
-    if (piece.offset > this.#acknowledgedOffset) {
-      this.#acknowledged.add(piece.offset, end - 1)
-      return
-    }
-    this.#acknowledgedOffset = Math.max(this.#acknowledgedOffset, end)
-    if (!this.#acknowledged.isEmpty && this.#acknowledged.firstOf(0) <= this.#acknowledgedOffset) {
-      this.#acknowledgedOffset = Math.max(this.#acknowledgedOffset, this.#acknowledged.lastOf(0) + 1)
-    }
+    if (end <= this.#acknowledgedOffset) return
+    this.#acknowledged.add(piece.offset, end - 1)
+    if (this.#acknowledged.firstOf(0) > this.#acknowledgedOffset) return
+    // The set joins what touches: its first range is all there is up to the next gap.
+    this.#acknowledgedOffset = this.#acknowledged.lastOf(0) + 1
     this.#acknowledged.dropBelow(this.#acknowledgedOffset)
     this.#lost.dropBelow(this.#acknowledgedOffset)
     this.#chunks.releaseBelow(this.#acknowledgedOffset)

@@ -73,6 +73,19 @@ test('a lost piece is cut to what fits', () => {
   assert.deepEqual(mustTake(buffer, 100), { offset: 4, size: 6, isEnd: true })
 })
 
+test('acknowledged pieces that overlap several others join them', () => {
+  const buffer = new SendBuffer()
+  buffer.append(bytes(0, 30))
+  buffer.take(30, 30)
+  const piece = (offset: number, size: number) => ({ offset, size, isEnd: false })
+  buffer.acknowledge(piece(5, 5))
+  buffer.acknowledge(piece(11, 10))
+  buffer.acknowledge(piece(0, 15))
+  assert.equal(buffer.bufferedBytes, 9)
+  buffer.acknowledge(piece(21, 9))
+  assert.equal(buffer.bufferedBytes, 0)
+})
+
 test('whatever is lost, repeated and acknowledged in whatever order, every byte goes out and is let go', () => {
   for (let seed = 1; seed <= 200; seed++) {
     const random = new SeededRandom(seed)
