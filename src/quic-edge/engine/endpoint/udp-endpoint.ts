@@ -100,6 +100,8 @@ export class UdpEndpoint {
   // ---- in
 
   #received(datagram: Buffer, from: RemoteInfo): void {
+    // Forged: nothing can be sent to port 0, and trying to would throw.
+    if (from.port === 0) return
     const { router } = this.#options
     const nowMs = this.#options.nowMs()
     const known = router.find(datagram)
