@@ -4,7 +4,7 @@
  * A connection is admitted by its first packet, before anything is computed for it, and becomes a session when its handshake
  * is through. What nobody reads stays within the engine's windows: credit goes back to the peer as handlers grant it.
  */
-import { randomBytes } from 'node:crypto'
+import { createPrivateKey, randomBytes } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
 import type { Logger } from '../../logger.ts'
 import type { ConnectionHost, ConnectionLimits, EngineConnection, PeerAddress } from '../engine/connection/api.ts'
@@ -66,7 +66,7 @@ class EngineListener implements QuicListener {
   port: number
   readonly #parts: ListenerParts
   readonly #limits: ConnectionLimits
-  readonly #secrets = new EndpointSecrets()
+  readonly #secrets: EndpointSecrets
   readonly #router: Router<Entry>
   readonly #sessions = new Set<EngineSession>()
   #identity: TlsIdentity
@@ -82,6 +82,7 @@ class EngineListener implements QuicListener {
     this.port = options.port
     this.#identity = createIdentity(options.certificatePem, options.privateKeyPem)
     this.#limits = connectionLimitsOf(options.limits)
+    this.#secrets = new EndpointSecrets(secretOf(options.privateKeyPem))
     this.#router = new Router({
       limits: {
         maxHandshakes: MAX_HANDSHAKES,
@@ -200,6 +201,11 @@ function connectionLimitsOf(limits: SessionLimits): ConnectionLimits {
     maxAckDelayMs: MAX_ACK_DELAY_MS,
     datagramSize: DATAGRAM_BYTES,
   }
+}
+
+/** The key itself: its PEM text may have the certificate beside it, or not. */
+function secretOf(privateKeyPem: string): Uint8Array {
+  return createPrivateKey(privateKeyPem).export({ type: 'pkcs8', format: 'der' })
 }
 
 function requestOf(peer: PeerAddress): SessionRequest {

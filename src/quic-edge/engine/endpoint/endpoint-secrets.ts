@@ -1,6 +1,9 @@
 /**
- * What only this endpoint can make: Retry tokens and stateless reset tokens. Their keys live as long as the process, so a
- * token of an earlier one is worth nothing.
+ * What only this endpoint can make: Retry tokens and stateless reset tokens.
+ *
+ * The key of Retry tokens lives as long as the process. That of reset tokens comes from a secret that outlives it: after a
+ * kill the next process can tell the peers of the last one that their connections are gone, and they come back at once
+ * instead of waiting for their idle timeout (RFC 9000 section 10.3.2).
  *
  * ```
  * Retry token: [nonce:12] sealed: [issued, ms:6][original destination id:8-20] [tag:16]
@@ -16,6 +19,7 @@ const TOKEN_LIFE_MS = 15_000
 const NONCE_SIZE = 12
 const TAG_SIZE = 16
 const TIME_SIZE = 6
+const RESET_LABEL = 'iggy-edge quic stateless reset'
 const TOKEN_SIZE_MIN = NONCE_SIZE + TIME_SIZE + TAG_SIZE
 
 export interface RetryToken {
@@ -27,7 +31,12 @@ export interface RetryToken {
 
 export class EndpointSecrets {
   readonly #tokenKey = randomBytes(16)
-  readonly #resetKey = randomBytes(32)
+  readonly #resetKey: Uint8Array
+
+  /** @param lastingSecret of the private key, which the next process has too. */
+  constructor(lastingSecret: Uint8Array) {
+    this.#resetKey = createHmac('sha256', lastingSecret).update(RESET_LABEL).digest()
+  }
 
   /** @param originalId destination id of the client's first Initial. @param nowMs monotonic. */
   sealToken({ addressKey, retryId }: RetryToken, originalId: Uint8Array, nowMs: number): Uint8Array {

@@ -20,7 +20,7 @@ async function system(iggy: Iggy): Promise<void> {
   expect(snapshot !== undefined, 'the snapshot has a path')
   expect(readFileSync(snapshot).toString('latin1', 0, 2) === 'PK', 'the snapshot is an archive')
   if (iggy.transport === 'http') return
-  const transports: Record<string, string> = { tcp: 'TCP', websocket: 'WebSocket' }
+  const transports: Record<string, string> = { tcp: 'TCP', websocket: 'WebSocket', quic: 'QUIC' }
   expectMatch(await iggy.ok('me'), new RegExp(`Transport \\| ${transports[iggy.transport]}`))
   const client = tableRows(await iggy.ok('client', 'list')).at(1)?.[0]
   expect(client !== undefined, 'a client is listed')

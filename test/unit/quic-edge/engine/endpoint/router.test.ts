@@ -17,6 +17,7 @@ import { SeededRandom } from '../../../../support/seeded-random.ts'
 
 const PEER: PeerAddress = { key: '192.0.2.1|4433', address: '192.0.2.1', port: 4433 }
 const OTHER: PeerAddress = { key: '192.0.2.2|4433', address: '192.0.2.2', port: 4433 }
+const KEY = Uint8Array.of(1)
 const CLIENT_ID = Uint8Array.of(0xc1, 0xc2, 0xc3)
 const INITIAL_ID = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8, 9)
 const OUR_ID = Uint8Array.of(8, 7, 6, 5, 4, 3, 2, 1)
@@ -28,7 +29,7 @@ interface RouterWorld {
 }
 
 function createRouter(limits: Partial<RouterOptions['limits']> = {}): RouterWorld {
-  const secrets = new EndpointSecrets()
+  const secrets = new EndpointSecrets(KEY)
   let next = 1
   const world: RouterWorld = {
     admits: true,
@@ -213,7 +214,7 @@ describe('Retry', () => {
     const altered = token.with(15, (token[15] ?? 0) ^ 1)
     assert.equal(code({ token: altered }), TRANSPORT_ERROR.invalidToken)
     assert.equal(code({ token: token.subarray(0, 33) }), TRANSPORT_ERROR.invalidToken)
-    const foreign = new EndpointSecrets().sealToken({ addressKey: PEER.key, retryId }, INITIAL_ID, 0)
+    const foreign = new EndpointSecrets(KEY).sealToken({ addressKey: PEER.key, retryId }, INITIAL_ID, 0)
     assert.equal(code({ token: foreign }), TRANSPORT_ERROR.invalidToken)
   })
 
@@ -232,7 +233,12 @@ describe('a packet of a connection that is gone', () => {
     assert.ok(bytes.length < 50)
     assert.equal((bytes[0] ?? 0) & 0xc0, 0x40)
     assert.deepEqual(bytes.subarray(-16), Uint8Array.from(secrets.resetToken(OUR_ID)))
-    assert.notDeepEqual(secrets.resetToken(OUR_ID), new EndpointSecrets().resetToken(OUR_ID))
+    assert.deepEqual(
+      secrets.resetToken(OUR_ID),
+      new EndpointSecrets(KEY).resetToken(OUR_ID),
+      'the next process knows it',
+    )
+    assert.notDeepEqual(secrets.resetToken(OUR_ID), new EndpointSecrets(CLIENT_ID).resetToken(OUR_ID))
   })
 
   test('that is too small to be answered by a smaller one is not answered', () => {
