@@ -37,6 +37,10 @@ export interface PairOptions {
   random?(size: number): Uint8Array
   /** A Retry token proved the client's address. */
   readonly isPeerValidated?: boolean
+  /** Of the client, as the server is told by its endpoint. */
+  readonly peerId?: Uint8Array
+  /** As the server is told. */
+  readonly originalDestinationId?: Uint8Array
 }
 
 export interface Sent {
@@ -150,8 +154,8 @@ export class QuicPair {
           recorded(events, this.serverSecrets),
         ),
       initialDestinationIdBytes: destinationId,
-      peerIdBytes: Buffer.from(this.clientHost.ids[0] ?? '', 'hex'),
-      originalDestinationIdBytes: destinationId,
+      peerIdBytes: options.peerId ?? Buffer.from(this.clientHost.ids[0] ?? '', 'hex'),
+      originalDestinationIdBytes: options.originalDestinationId ?? destinationId,
       retrySourceIdBytes: undefined,
       isPeerValidated: options.isPeerValidated ?? false,
     })

@@ -1,28 +1,163 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { echo, QuicPair, readAll } from '../../../../support/quic/quic-pair.ts'
+import { AES_128_GCM, AES_256_GCM, CHACHA20_POLY1305 } from '../../../../../src/quic-edge/engine/crypto/cipher-suite.ts'
+import { GROUP } from '../../../../../src/quic-edge/engine/crypto/key-exchange.ts'
+import { TRANSPORT_ERROR } from '../../../../../src/quic-edge/engine/wire/quic-error.ts'
+import { echo, type PairOptions, QuicPair, readAll } from '../../../../support/quic/quic-pair.ts'
+
+/** Sends `size` bytes to an echo and takes them back. @returns how many came back right. */
+function roundTrip(pair: QuicPair, size: number, waitMs = 1000): number {
+  pair.server.onStream = echo
+  pair.wait(100)
+  const stream = pair.open()
+  const request = Uint8Array.from({ length: size }, (_, index) => index % 251)
+  let right = 0
+  stream.onData = () => {
+    for (const byte of readAll(stream)) if (byte === right % 251) right++
+  }
+  stream.write(request)
+  stream.end()
+  pair.wait(waitMs)
+  assert.ok(stream.isEnded)
+  return right
+}
 
 test('a request is echoed on a stream, and both sides are clean afterwards', () => {
   const pair = new QuicPair()
+  assert.equal(roundTrip(pair, 5), 5)
+  for (const { stats, isConnected } of [pair.client, pair.server]) {
+    assert.ok(isConnected)
+    assert.equal(stats.streamCount, 0)
+    assert.equal(stats.bytesInFlight, 0)
+    assert.equal(stats.unreadBytes, 0)
+    assert.equal(stats.lostPackets, 0)
+  }
+})
+
+const HANDSHAKES: Record<string, PairOptions> = {
+  'AES-128-GCM': { clientTls: { suites: [AES_128_GCM.id] } },
+  'AES-256-GCM': { clientTls: { suites: [AES_256_GCM.id] } },
+  'ChaCha20-Poly1305': { clientTls: { suites: [CHACHA20_POLY1305.id] } },
+  'P-256 after a HelloRetryRequest': { serverTls: { groups: [GROUP.p256] } },
+  'a hello of two packets, with a share that only newer servers know': {
+    clientTls: { foreignShares: [{ group: 0x11ec, publicBytes: new Uint8Array(1216) }] },
+  },
+}
+
+for (const [name, options] of Object.entries(HANDSHAKES)) {
+  test(`a connection comes about with ${name}`, () => {
+    assert.equal(roundTrip(new QuicPair(options), 100), 100)
+  })
+}
+
+test('one megabyte each way is more than any window, and arrives', () => {
+  assert.equal(roundTrip(new QuicPair(), 1024 * 1024, 20_000), 1024 * 1024)
+})
+
+test('requests that are written together share a datagram', () => {
+  const pair = new QuicPair()
   pair.server.onStream = echo
-  pair.run()
-  assert.ok(pair.client.isConnected && pair.server.isConnected)
-  const stream = pair.open()
-  let text = ''
-  let isDone = false
-  stream.onData = () => {
-    text += Buffer.from(readAll(stream)).toString()
-  }
-  stream.onDone = () => {
-    isDone = true
-  }
-  stream.write(Buffer.from('hello'))
-  stream.end()
   pair.wait(100)
-  assert.equal(text, 'hello')
-  assert.ok(stream.isEnded && isDone)
-  assert.equal(pair.client.stats.streamCount, 0)
-  assert.equal(pair.server.stats.streamCount, 0)
-  assert.equal(pair.server.stats.bytesInFlight, 0)
-  assert.equal(pair.client.stats.bytesInFlight, 0)
+  for (let count = 0; count < 10; count++) {
+    const stream = pair.open()
+    stream.write(new Uint8Array(50))
+    stream.end()
+  }
+  pair.flushClient()
+  assert.equal(pair.toServer.length, 1)
+})
+
+test('the server sends no more than three times what it got before the client has shown its address', () => {
+  const pair = new QuicPair()
+  pair.flushClient()
+  const [hello] = pair.toServer.splice(0)
+  assert.ok(hello)
+  pair.server.receive(hello.bytes, pair.clientAddress, 0)
+  let sent = 0
+  for (let nowMs = 0; nowMs < 9000; nowMs += 100) {
+    if (pair.server.deadlineMs <= nowMs) pair.server.tick(nowMs)
+    pair.server.flush(
+      nowMs,
+      (bytes) => {
+        sent += bytes.length
+      },
+      100,
+    )
+    assert.ok(pair.server.deadlineMs > nowMs, 'a deadline in the past would come up again at once')
+  }
+  assert.ok(sent > 1200 && sent <= 3 * hello.bytes.length, `${sent}`)
+})
+
+test('an address that a Retry token proved is not held to that', () => {
+  const pair = new QuicPair({ isPeerValidated: true })
+  pair.flushClient()
+  for (const { bytes } of pair.toServer.splice(0)) pair.server.receive(bytes, pair.clientAddress, 0)
+  let sent = 0
+  for (let nowMs = 0; nowMs < 9000; nowMs += 100) {
+    if (pair.server.deadlineMs <= nowMs) pair.server.tick(nowMs)
+    pair.server.flush(
+      nowMs,
+      (bytes) => {
+        sent += bytes.length
+      },
+      100,
+    )
+  }
+  assert.ok(sent > 3600)
+})
+
+test('a peer that speaks of other ids in its transport parameters than in its packets is refused', () => {
+  const pair = new QuicPair()
+  pair.flushClient()
+  const [hello] = pair.toServer
+  assert.ok(hello)
+  const other = new QuicPair({ peerId: new Uint8Array(8) })
+  other.flushClient()
+  other.deliver()
+  assert.equal(other.server.closeInfo, undefined, 'packets with another source id are not even looked at')
+  assert.equal(other.server.hasAuthenticated, false)
+})
+
+test('a client refuses a server that answers for another first id', () => {
+  const pair = new QuicPair({ originalDestinationId: new Uint8Array(8) })
+  pair.run()
+  assert.equal(pair.client.closeInfo?.code, TRANSPORT_ERROR.transportParameterError)
+})
+
+test('what does not authenticate leaves no trace but a count', () => {
+  const pair = new QuicPair()
+  pair.flushClient()
+  for (const { bytes } of pair.toServer.splice(0)) {
+    bytes[200] = (bytes[200] ?? 0) ^ 1
+    pair.server.receive(bytes, pair.clientAddress, 0)
+  }
+  assert.equal(pair.server.hasAuthenticated, false)
+  assert.equal(pair.server.stats.rejectedPackets, 1)
+  assert.equal(pair.flush(), false)
+})
+
+test('an Initial packet in a datagram of less than 1,200 bytes is dropped', () => {
+  const pair = new QuicPair()
+  pair.flushClient()
+  const [hello] = pair.toServer.splice(0)
+  assert.ok(hello)
+  pair.server.receive(hello.bytes.subarray(0, 1199), pair.clientAddress, 0)
+  assert.equal(pair.server.hasAuthenticated, false)
+})
+
+test('packets that come twice are taken once', () => {
+  const pair = new QuicPair()
+  let requests = 0
+  pair.server.onStream = (stream) => {
+    requests++
+    echo(stream)
+  }
+  pair.wait(100)
+  pair.open().end()
+  pair.flushClient()
+  const copies = pair.toServer.map(({ bytes, to }) => ({ bytes: new Uint8Array(bytes), to }))
+  pair.toServer.push(...copies)
+  pair.wait(100)
+  assert.equal(requests, 1)
+  assert.equal(pair.server.stats.duplicatePackets, copies.length)
 })
