@@ -11,8 +11,8 @@ import { expandLabel, extract } from './hkdf.ts'
 
 export const TAG_SIZE = 16
 /** Ciphertext that the mask of a header is made of, from 4 bytes after the start of the packet number. */
-export const SAMPLE_SIZE = 16
-export const SAMPLE_DISTANCE = 4
+const SAMPLE_SIZE = 16
+const SAMPLE_DISTANCE = 4
 /** Packet number of the largest size and tag: what is shorter cannot hold a sample. */
 export const PROTECTED_SIZE_MIN = SAMPLE_DISTANCE + SAMPLE_SIZE
 

@@ -30,7 +30,6 @@ export const TRANSPORT_ERROR = {
 export const ALERT = {
   unexpectedMessage: 10,
   handshakeFailure: 40,
-  badCertificate: 42,
   illegalParameter: 47,
   decodeError: 50,
   decryptError: 51,
