@@ -8,7 +8,10 @@ import { type TestContext, test } from 'node:test'
 import { ARCHITECTURES, type Architecture } from '../../scripts/executable/base-node.ts'
 import { buildExecutable, type Executable } from '../../scripts/executable/build.ts'
 import { startEdgeProcess } from '../support/edge-process.ts'
+import { UdpQuicClient } from '../support/quic/udp-client.ts'
 
+/** Of the classic generation. */
+const PING = Uint8Array.fromHex('0400000001000000')
 /** Building copies and hashes 130 MB, twice; emulated, a start takes seconds. */
 const TIMEOUT_MS = 5 * 60_000
 /** Libraries of the other architecture, where Debian's cross packages put them. */
@@ -92,8 +95,11 @@ test('the executable serves as the checkout does', { timeout: TIMEOUT_MS }, asyn
   const executable = await built(context, architecture)
   if (executable === undefined) return
   const dataPath = join(temporaryFolder(context), 'data')
-  await using edge = await startEdgeProcess({ dataPath, command: [executable.path] })
+  const environment = { EDGE_QUIC__ENABLED: 'true' }
+  await using edge = await startEdgeProcess({ dataPath, command: [executable.path], environment })
   const response = await fetch(`http://${edge.http}/health/ready`)
   assert.equal(response.status, 200)
+  await using quic = await UdpQuicClient.connect({ address: edge.quic })
+  assert.equal((await quic.request(PING)).bytes.toString('hex'), '0000000000000000')
   assert.equal(await edge.stop(), 0)
 })
