@@ -297,6 +297,7 @@ export class QuicConnection implements EngineConnection, HandshakeHost, FrameHos
     if (role === 'client' || !handshake.isConfirmed || this.#path === paths.current) return
     const timeoutMs = Math.max(recovery.probeTimeoutMs, UNKNOWN_PATH_TIMEOUT_MS)
     const isOtherHost = paths.migrate(this.#path, this.#nowMs, timeoutMs)
+    recovery.peerMoved()
     if (!isOtherHost) return
     recovery.pathChanged()
     peerIds.change()

@@ -41,15 +41,18 @@ export class KeyPhases {
     return this.#phase
   }
 
-  /** @returns undefined for a packet whose keys are gone, or may not be in use yet. */
-  keysFor(phase: 0 | 1, packetNumber: number, mayUpdate: boolean): PhaseKeys | undefined {
+  /**
+   * The handshake must be complete. It need not be confirmed: a server that is done may update before its client hears so.
+   *
+   * @returns undefined for a packet whose keys are gone.
+   */
+  keysFor(phase: 0 | 1, packetNumber: number): PhaseKeys | undefined {
     const current = this.#space.receiveKeys
     if (current === undefined) return undefined
     if (phase === this.#phase) return { keys: current, isNext: false }
     // The bit alone cannot tell the phase before from the one after; the number can.
     if (packetNumber < this.#firstReceived)
       return this.#old === undefined ? undefined : { keys: this.#old, isNext: false }
-    if (!mayUpdate) return undefined
     this.#next ??= current.next()
     return { keys: this.#next, isNext: true }
   }

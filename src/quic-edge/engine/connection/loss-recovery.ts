@@ -124,7 +124,12 @@ export class LossRecovery {
     this.#silentTimeouts = 0
   }
 
-  /** Another path: nothing is known of it. */
+  /** The peer is heard from another address: what went to the old one may be lost, and need not wait for a long timeout. */
+  peerMoved(): void {
+    this.#silentTimeouts = 0
+  }
+
+  /** Another host: nothing is known of the way to it. */
   pathChanged(): void {
     this.roundTrip.reset()
     this.congestion.reset()

@@ -128,11 +128,7 @@ export class PacketReceiver {
     if (!hasFixedBit(datagram[start] ?? 0) || end - packetNumberAt < PROTECTED_SIZE_MIN) return false
     const numberSize = unprotectHeader(current, datagram, start, packetNumberAt)
     const number = numberOf(space, place, numberSize)
-    const used: PhaseKeys | undefined = keyPhases.keysFor(
-      keyPhaseOf(datagram[start] ?? 0),
-      number,
-      handshake.isConfirmed,
-    )
+    const used: PhaseKeys | undefined = keyPhases.keysFor(keyPhaseOf(datagram[start] ?? 0), number)
     if (used === undefined) return false
     const payloadView = this.#open(used.keys, place, number, numberSize)
     if (payloadView === undefined) return false

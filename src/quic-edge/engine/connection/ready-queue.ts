@@ -1,15 +1,13 @@
 /**
  * Received bytes in order that nobody has read yet. Pure.
  *
- * A piece is a view of the packet it came in. Two things must not happen: that a frame of one byte keeps a whole packet
- * alive, and that a window of one-byte frames becomes a million small objects. So pieces that use little of their packet
- * are copied, and while a backlog waits, small pieces are packed together.
+ * A piece is a view of the packet it came in. Two things must not happen: that many frames of one byte keep as many packets
+ * alive, and that a window of them becomes a million small objects. So while a piece waits, small ones behind it are packed
+ * together. Who reads at once is never made to copy.
  */
 
-/** Pieces below this size are packed while others wait. */
+/** Pieces below this size are packed while others wait; larger ones fill most of their packet. */
 const SMALL_PIECE_SIZE = 1024
-/** Waiting pieces from which on small ones are packed: whoever reads at once is not made to copy. */
-const BACKLOG_COUNT = 8
 /** Size of a packed piece: at worst one small piece and a large one alternate, and three times the bytes are held. */
 const PACK_SIZE = 2048
 
@@ -29,12 +27,12 @@ export class ReadyQueue {
   append(bytesView: Uint8Array): void {
     if (bytesView.length === 0) return
     this.#size += bytesView.length
-    if (this.#pieces.length >= BACKLOG_COUNT && bytesView.length < SMALL_PIECE_SIZE) {
+    if (this.#pieces.length > 0 && bytesView.length < SMALL_PIECE_SIZE) {
       this.#appendPacked(bytesView)
       return
     }
     this.#pack = undefined
-    this.#pieces.push(ownedIfSmall(bytesView))
+    this.#pieces.push(bytesView)
   }
 
   take(): Uint8Array | null {
@@ -61,9 +59,4 @@ export class ReadyQueue {
     this.#packedSize += bytesView.length
     this.#pieces[this.#pieces.length - 1] = this.#pack.subarray(0, this.#packedSize)
   }
-}
-
-/** A view that uses less than half of the memory it lies in becomes a copy. */
-export function ownedIfSmall(bytesView: Uint8Array): Uint8Array {
-  return bytesView.length * 2 < bytesView.buffer.byteLength ? new Uint8Array(bytesView) : bytesView
 }

@@ -5,7 +5,7 @@
  * gaps, what a peer can make it hold is bounded. Pieces that wait neither overlap nor lie below what is in order.
  */
 import { QuicError, TRANSPORT_ERROR } from '../wire/quic-error.ts'
-import { ownedIfSmall, ReadyQueue } from './ready-queue.ts'
+import { ReadyQueue } from './ready-queue.ts'
 
 /** Pieces beyond gaps that a peer may make us hold, over all buffers that share the budget. */
 export class GapBudget {
@@ -157,12 +157,22 @@ export class ReceiveBuffer {
     }
   }
 
-  /** Index of the first waiting piece that starts behind `offset`; mostly that is the end. */
+  /** Index of the first waiting piece that starts behind `offset`. A peer chooses where: the end of thousands is no place to search from. */
   #indexBehind(offset: number): number {
-    let index = this.#early.length
-    while (index > 0 && (this.#early[index - 1]?.offset ?? 0) > offset) index--
-    return index
+    let low = 0
+    let high = this.#early.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((this.#early[middle]?.offset ?? 0) > offset) high = middle
+      else low = middle + 1
+    }
+    return low
   }
+}
+
+/** A view that uses less than half of the memory it lies in becomes a copy: it may wait for long. */
+function ownedIfSmall(bytesView: Uint8Array): Uint8Array {
+  return bytesView.length * 2 < bytesView.buffer.byteLength ? new Uint8Array(bytesView) : bytesView
 }
 
 function endOf(piece: EarlyPiece | undefined): number {

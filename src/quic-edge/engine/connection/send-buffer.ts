@@ -22,9 +22,9 @@ type EndState = 'open' | 'unsent' | 'sent' | 'acknowledged'
 
 export class SendBuffer {
   readonly #chunks = new ChunkQueue()
-  /** Acknowledged beyond `acknowledgedOffset`. */
-  readonly #acknowledged = new RangeSet()
-  readonly #lost = new RangeSet()
+  /** Acknowledged beyond `acknowledgedOffset`, and lost; made when there is any: most streams need neither. */
+  #acknowledged: RangeSet | undefined
+  #lost: RangeSet | undefined
   #nextOffset = 0
   #acknowledgedOffset = 0
   #end: EndState = 'open'
@@ -63,7 +63,7 @@ export class SendBuffer {
 
   /** @returns whether `take` would find something that needs no offset of `maxOffset` or above. */
   hasPiece(maxOffset: number): boolean {
-    if (!this.#lost.isEmpty || this.#nextOffset < Math.min(this.endOffset, maxOffset)) return true
+    if (this.#hasLost || this.#nextOffset < Math.min(this.endOffset, maxOffset)) return true
     return this.#end === 'unsent' && this.#nextOffset === this.endOffset
   }
 
@@ -86,12 +86,18 @@ export class SendBuffer {
     if (piece.size === 0) return
     const end = piece.offset + piece.size
     if (end <= this.#acknowledgedOffset) return
-    this.#acknowledged.add(piece.offset, end - 1)
-    if (this.#acknowledged.firstOf(0) > this.#acknowledgedOffset) return
-    // The set joins what touches: its first range is all there is up to the next gap.
-    this.#acknowledgedOffset = this.#acknowledged.lastOf(0) + 1
-    this.#acknowledged.dropBelow(this.#acknowledgedOffset)
-    this.#lost.dropBelow(this.#acknowledgedOffset)
+    if (this.#acknowledged === undefined && piece.offset <= this.#acknowledgedOffset) {
+      this.#acknowledgedOffset = end
+    } else {
+      this.#acknowledged ??= new RangeSet()
+      const acknowledged = this.#acknowledged
+      acknowledged.add(piece.offset, end - 1)
+      if (acknowledged.firstOf(0) > this.#acknowledgedOffset) return
+      // The set joins what touches: its first range is all there is up to the next gap.
+      this.#acknowledgedOffset = acknowledged.lastOf(0) + 1
+      acknowledged.dropBelow(this.#acknowledgedOffset)
+    }
+    this.#lost?.dropBelow(this.#acknowledgedOffset)
     this.#chunks.releaseBelow(this.#acknowledgedOffset)
   }
 
@@ -100,33 +106,44 @@ export class SendBuffer {
     if (piece.isEnd && this.#end === 'sent') this.#end = 'unsent'
     const first = Math.max(piece.offset, this.#acknowledgedOffset)
     const last = piece.offset + piece.size - 1
-    if (first <= last && !this.#acknowledged.covers(first, last)) this.#lost.add(first, last)
+    if (first > last || this.#acknowledged?.covers(first, last)) return
+    this.#lost ??= new RangeSet()
+    this.#lost.add(first, last)
+  }
+
+  get #hasLost(): boolean {
+    return this.#lost !== undefined && !this.#lost.isEmpty
   }
 
   #takeLost(maxSize: number): Piece | null {
-    this.#forgetFound()
-    if (this.#lost.isEmpty || maxSize <= 0) return null
-    const offset = this.#lost.firstOf(0)
-    const end = Math.min(this.#lost.lastOf(0) + 1, this.#acknowledgedAfter(offset), offset + maxSize)
-    this.#lost.dropBelow(end)
+    const lost = this.#lost
+    if (lost === undefined) return null
+    this.#forgetFound(lost)
+    if (lost.isEmpty || maxSize <= 0) return null
+    const offset = lost.firstOf(0)
+    const end = Math.min(lost.lastOf(0) + 1, this.#acknowledgedAfter(offset), offset + maxSize)
+    lost.dropBelow(end)
     return this.#piece(offset, end - offset)
   }
 
   /** Takes off what seemed lost first and was acknowledged since. */
-  #forgetFound(): void {
-    for (let index = 0; index < this.#acknowledged.count && !this.#lost.isEmpty; index++) {
-      const offset = this.#lost.firstOf(0)
-      const last = this.#acknowledged.lastOf(index)
+  #forgetFound(lost: RangeSet): void {
+    const acknowledged = this.#acknowledged
+    if (acknowledged === undefined) return
+    for (let index = 0; index < acknowledged.count && !lost.isEmpty; index++) {
+      const offset = lost.firstOf(0)
+      const last = acknowledged.lastOf(index)
       if (last < offset) continue
-      if (this.#acknowledged.firstOf(index) > offset) return
-      this.#lost.dropBelow(last + 1)
+      if (acknowledged.firstOf(index) > offset) return
+      lost.dropBelow(last + 1)
     }
   }
 
   /** Where the next acknowledged bytes after `offset` begin. */
   #acknowledgedAfter(offset: number): number {
-    for (let index = 0; index < this.#acknowledged.count; index++) {
-      if (this.#acknowledged.firstOf(index) > offset) return this.#acknowledged.firstOf(index)
+    const acknowledged = this.#acknowledged
+    for (let index = 0; acknowledged !== undefined && index < acknowledged.count; index++) {
+      if (acknowledged.firstOf(index) > offset) return acknowledged.firstOf(index)
     }
     return Number.POSITIVE_INFINITY
   }

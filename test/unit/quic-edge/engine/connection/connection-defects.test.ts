@@ -72,6 +72,29 @@ test('a client learns from any acknowledgement of data that the handshake is con
   assert.equal(pair.client.updateKeys(), true, 'confirmed')
 })
 
+test('a client that missed HANDSHAKE_DONE follows a server that has updated its keys since', () => {
+  const pair = new QuicPair()
+  pair.server.onStream = echo
+  while (!pair.server.isConnected) {
+    pair.flush()
+    pair.deliver()
+  }
+  pair.flushServer()
+  pair.toClient.splice(0)
+  // What follows arrives: the server gets an acknowledgement, and with it leave to update.
+  pair.server.ping()
+  pair.flushServer()
+  for (const { bytes, to } of pair.toClient.splice(0)) pair.client.receive(bytes, to, pair.nowMs)
+  pair.nowMs += 30
+  pair.client.tick(pair.nowMs)
+  pair.flushClient()
+  pair.deliver()
+  assert.ok(pair.server.updateKeys())
+  pair.wait(5000)
+  assert.equal(pair.client.stats.keyUpdates, 1)
+  mustAnswer(pair)
+})
+
 test('packets of the old key phase that were under way during an update of our own are read', () => {
   const pair = new QuicPair()
   pair.server.onStream = echo

@@ -7,14 +7,19 @@ function inPacket(packetSize: number, size: number, value: number): Uint8Array {
   return new Uint8Array(packetSize).fill(value).subarray(10, 10 + size)
 }
 
-test('a piece that fills its packet is given as it is, a small one as a copy that does not hold the packet', () => {
+test('pieces are given as they came to who reads at once; small ones behind others do not hold their packets', () => {
   const queue = new ReadyQueue()
+  const small = inPacket(1200, 5, 1)
+  queue.append(small)
+  assert.equal(queue.take(), small)
   const large = inPacket(1200, 1100, 1)
   queue.append(large)
   queue.append(inPacket(1200, 5, 2))
   assert.equal(queue.size, 1105)
   assert.equal(queue.take(), large)
-  assert.equal(queue.take()?.buffer.byteLength, 5)
+  const packed = queue.take()
+  assert.deepEqual(packed, new Uint8Array(5).fill(2))
+  assert.equal(packed?.buffer.byteLength, 2048)
   assert.equal(queue.take(), null)
   assert.equal(queue.size, 0)
 })
