@@ -5,8 +5,9 @@
 
 import { PacketBuilder } from '../../../src/quic-edge/engine/connection/packet-builder.ts'
 import { PacketSpace } from '../../../src/quic-edge/engine/connection/packet-space.ts'
-import { initialKeys, PacketKeys } from '../../../src/quic-edge/engine/crypto/packet-keys.ts'
+import { initialKeys, PacketKeys, protectHeader, TAG_SIZE } from '../../../src/quic-edge/engine/crypto/packet-keys.ts'
 import { LEVEL, type Level } from '../../../src/quic-edge/engine/tls/api.ts'
+import { patchPacketNumber, writeShortHeader } from '../../../src/quic-edge/engine/wire/packet-header.ts'
 import { Writer } from '../../../src/quic-edge/engine/wire/writer.ts'
 import type { QuicPair } from './quic-pair.ts'
 
@@ -49,21 +50,40 @@ export class ForgedClient {
     server.receive(this.datagram(frames, level), from, nowMs)
   }
 
-  datagram(frames: Uint8Array, level: Level = LEVEL.application): Uint8Array {
+  /** @param change what is not as it should be in the header. */
+  datagram(
+    frames: Uint8Array,
+    level: Level = LEVEL.application,
+    change: { firstBits?: number; destinationId?: Uint8Array } = {},
+  ): Uint8Array {
     const datagram = new Uint8Array(DATAGRAM_SIZE)
     const hex = (text: string | undefined) => new Uint8Array(Buffer.from(text ?? '', 'hex'))
     const header = {
-      destinationId: hex(this.#pair.serverHost.ids[0]),
+      destinationId: change.destinationId ?? hex(this.#pair.serverHost.ids[0]),
       sourceId: hex(this.#pair.clientHost.ids[0]),
       token: new Uint8Array(),
       keyPhase: 0 as const,
     }
     const packet = new PacketBuilder(this.#space(level), header, datagram, 0, datagram.length)
     packet.frames.bytes(frames)
+    datagram[0] = (datagram[0] ?? 0) | (change.firstBits ?? 0)
     if (level === LEVEL.initial) packet.padTo(DATAGRAM_SIZE)
     const end = packet.end
     packet.seal()
     return datagram.subarray(0, end)
+  }
+
+  /** A packet without any frame: only its number keeps the header protected. */
+  emptyDatagram(): Uint8Array {
+    const keys = this.#keys(LEVEL.application)
+    const datagram = new Uint8Array(1 + 8 + 4 + TAG_SIZE)
+    const writer = new Writer(datagram)
+    const destinationId = new Uint8Array(Buffer.from(this.#pair.serverHost.ids[0] ?? '', 'hex'))
+    const numberAt = writeShortHeader(writer, destinationId, 0, 4)
+    patchPacketNumber(datagram, numberAt, FIRST_NUMBER, 4)
+    keys.seal(FIRST_NUMBER, datagram.subarray(0, numberAt + 4), new Uint8Array(), datagram, numberAt + 4)
+    protectHeader(keys, datagram, 0, numberAt, 4)
+    return datagram
   }
 
   #space(level: Level): PacketSpace {

@@ -36,17 +36,24 @@ test('handshake bytes do not wait for a congestion window that data has filled',
   pair.client.onConnected = () => {
     pair.open().write(new Uint8Array(100_000))
   }
-  // The client's Finished is lost, with everything else of its first flights.
   while (!pair.client.isConnected) {
     pair.flush()
     pair.deliver()
   }
+  // The client's Finished is lost, and all of the data that fills the window.
   pair.flushClient()
   pair.toServer.splice(0)
-  assert.ok(pair.client.stats.bytesInFlight > 10_000, 'the window is full')
-  pair.wait(3000)
+  assert.ok(pair.client.stats.bytesInFlight > 10_000)
+  // Of two probes only the second arrives, without the Finished. Acknowledged, it makes the Finished a loss.
+  pair.nowMs = pair.client.deadlineMs
+  pair.client.tick(pair.nowMs)
+  pair.flushClient()
+  assert.ok(pair.toServer.length >= 2)
+  pair.toServer.splice(0, 1)
+  pair.deliver()
+  assert.equal(pair.server.isConnected, false)
+  pair.wait(9000)
   assert.ok(pair.server.isConnected)
-  pair.wait(3000)
   mustAnswer(pair)
 })
 
@@ -62,11 +69,11 @@ test('a client learns from any acknowledgement of data that the handshake is con
   assert.ok(pair.toClient.length > 0)
   pair.toClient.splice(0)
   assert.equal(pair.client.updateKeys(), false)
-  pair.client.ping()
-  pair.flushClient()
-  pair.deliver()
-  pair.nowMs += 30
-  pair.server.tick(pair.nowMs)
+  for (let count = 0; count < 2; count++) {
+    pair.client.ping()
+    pair.flushClient()
+    pair.deliver()
+  }
   pair.flushServer()
   pair.deliver()
   assert.equal(pair.client.updateKeys(), true, 'confirmed')
@@ -93,6 +100,24 @@ test('a client that missed HANDSHAKE_DONE follows a server that has updated its 
   pair.wait(5000)
   assert.equal(pair.client.stats.keyUpdates, 1)
   mustAnswer(pair)
+})
+
+test('a client gives its Initial packets up when it answers with Handshake packets, whatever travels with them', () => {
+  const pair = new QuicPair()
+  pair.server.onStream = echo
+  pair.client.onConnected = () => pair.open().write(new Uint8Array(10))
+  pair.flushClient()
+  const [hello] = pair.toServer.splice(0)
+  assert.ok(hello)
+  // It probes with the same hello before the server answers; the repetition is never acknowledged.
+  pair.nowMs = pair.client.deadlineMs
+  pair.client.tick(pair.nowMs)
+  pair.flushClient()
+  assert.ok(pair.toServer.splice(0).length > 0)
+  pair.server.receive(hello.bytes, pair.clientAddress, pair.nowMs)
+  pair.wait(5000)
+  assert.ok(pair.server.isConnected)
+  assert.equal(pair.client.stats.bytesInFlight, 0)
 })
 
 test('packets of the old key phase that were under way during an update of our own are read', () => {

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { AES_128_GCM, type CipherSuite } from '../../../../../src/quic-edge/engine/crypto/cipher-suite.ts'
+import { TRANSPORT_ERROR } from '../../../../../src/quic-edge/engine/wire/quic-error.ts'
 import { echo, QuicPair, readAll } from '../../../../support/quic/quic-pair.ts'
 
 function connected(): QuicPair {
@@ -54,6 +56,24 @@ test('before the handshake is confirmed there is no update', () => {
   const pair = new QuicPair()
   assert.equal(pair.client.updateKeys(), false)
   assert.equal(pair.server.updateKeys(), false)
+})
+
+test('too many packets that do not authenticate end the connection', () => {
+  const suite: { -readonly [Key in keyof CipherSuite]: CipherSuite[Key] } = AES_128_GCM
+  const { openFailureLimit } = suite
+  suite.openFailureLimit = 10
+  try {
+    const pair = connected()
+    for (let count = 0; count < 11; count++) {
+      assert.equal(pair.server.closeInfo, undefined)
+      const bytes = new Uint8Array(50).fill(count)
+      bytes[0] = 0x40
+      pair.server.receive(bytes, pair.clientAddress, pair.nowMs)
+    }
+    assert.equal(pair.server.closeInfo?.code, TRANSPORT_ERROR.aeadLimitReached)
+  } finally {
+    suite.openFailureLimit = openFailureLimit
+  }
 })
 
 test('packets with a forged phase bit change nothing', () => {

@@ -76,6 +76,23 @@ test('to an address that does not answer go three times what came from it; then 
   assert.equal(pair.server.closeInfo, undefined)
 })
 
+test('while nothing may be sent to a new address, no deadline lies in the past', () => {
+  const pair = connected()
+  const client = new ForgedClient(pair)
+  client.sendUnanswered(frame(FRAME.ping), LEVEL.application, ELSEWHERE)
+  const endMs = pair.nowMs + 2000
+  while (pair.nowMs < endMs) {
+    pair.server.tick(pair.nowMs)
+    pair.server.flush(
+      pair.nowMs,
+      (_bytes, to) => assert.notEqual(to, ELSEWHERE, 'three times 29 bytes are too few'),
+      10,
+    )
+    assert.ok(pair.server.deadlineMs > pair.nowMs)
+    pair.nowMs = Math.min(pair.server.deadlineMs, endMs)
+  }
+})
+
 test('the next packet from the old address takes the connection back', () => {
   const pair = connected()
   const client = new ForgedClient(pair)

@@ -94,6 +94,32 @@ for (const [name, frames] of HARMLESS) {
   })
 }
 
+test('reserved bits that are set, and packets without frames, end the connection', () => {
+  for (const forge of [
+    (client: ForgedClient) => client.datagram(frame(FRAME.ping), LEVEL.application, { firstBits: 0x18 }),
+    (client: ForgedClient) => client.emptyDatagram(),
+  ]) {
+    const pair = new QuicPair()
+    pair.wait(100)
+    pair.server.receive(forge(new ForgedClient(pair)), pair.clientAddress, pair.nowMs)
+    assert.equal(pair.server.closeInfo?.code, TRANSPORT_ERROR.protocolViolation)
+  }
+  const pair = new QuicPair()
+  const hello = new ForgedClient(pair).datagram(frame(FRAME.ping), LEVEL.initial, { firstBits: 0x0c })
+  pair.server.receive(hello, pair.clientAddress, 0)
+  assert.equal(pair.server.closeInfo?.code, TRANSPORT_ERROR.protocolViolation)
+})
+
+test('of the packets in one datagram those to another id are not looked at', () => {
+  const pair = new QuicPair()
+  const client = new ForgedClient(pair)
+  const first = client.datagram(frame(FRAME.ping), LEVEL.initial)
+  const second = client.datagram(frame(0x0a, 0, 0), LEVEL.initial, { destinationId: new Uint8Array(8) })
+  pair.server.receive(new Uint8Array(Buffer.concat([first, second])), pair.clientAddress, 0)
+  assert.ok(pair.server.hasAuthenticated)
+  assert.equal(pair.server.closeInfo, undefined)
+})
+
 test('frames behind one that ends the connection are not looked at', () => {
   const pair = new QuicPair()
   pair.wait(100)

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { AES_128_GCM, AES_256_GCM, CHACHA20_POLY1305 } from '../../../../../src/quic-edge/engine/crypto/cipher-suite.ts'
 import { GROUP } from '../../../../../src/quic-edge/engine/crypto/key-exchange.ts'
 import { TRANSPORT_ERROR } from '../../../../../src/quic-edge/engine/wire/quic-error.ts'
+import { ForgedClient, frame } from '../../../../support/quic/forged-packets.ts'
 import { echo, type PairOptions, QuicPair, readAll } from '../../../../support/quic/quic-pair.ts'
 
 /** Sends `size` bytes to an echo and takes them back. @returns how many came back right. */
@@ -143,6 +144,19 @@ test('an Initial packet in a datagram of less than 1,200 bytes is dropped', () =
   assert.ok(hello)
   pair.server.receive(hello.bytes.subarray(0, 1199), pair.clientAddress, 0)
   assert.equal(pair.server.hasAuthenticated, false)
+})
+
+test('application data is not read before the client has finished its handshake', () => {
+  const pair = new QuicPair()
+  pair.server.onStream = () => assert.fail('nobody has shown who the client is')
+  while (!pair.client.isConnected) {
+    pair.flush()
+    pair.deliver()
+  }
+  const client = new ForgedClient(pair)
+  client.sendUnanswered(frame(0x0a, 0, 1, 7))
+  assert.equal(pair.server.isConnected, false)
+  assert.equal(pair.server.stats.streamCount, 0)
 })
 
 test('packets that come twice are taken once', () => {
