@@ -368,7 +368,7 @@ function createParts(options: ConnectionOptions, connection: QuicConnection): Co
   const spaces: PacketSpaces = [
     new PacketSpace(LEVEL.initial, limits.maxAckDelayMs),
     new PacketSpace(LEVEL.handshake, limits.maxAckDelayMs),
-    new PacketSpace(LEVEL.application, limits.maxAckDelayMs),
+    new PacketSpace(LEVEL.application, limits.maxAckDelayMs, random),
   ]
   const handshake = new Handshake(options, spaces, connection)
   const isPathValidated = role === 'client' || options.isPeerValidated

@@ -84,8 +84,9 @@ export class LossRecovery {
 
   /** @throws QuicError PROTOCOL_VIOLATION when a packet is acknowledged that was never sent. */
   acknowledged(space: PacketSpace, ack: AckFrame, nowMs: number): void {
-    if (ack.largest >= space.nextNumber) {
-      throw new QuicError(TRANSPORT_ERROR.protocolViolation, `packet ${ack.largest} was not sent`, FRAME.ack)
+    for (let index = 0; index < ack.bounds.length; index += 2) {
+      if (space.wasSent(ack.bounds[index] ?? 0, ack.bounds[index + 1] ?? 0)) continue
+      throw new QuicError(TRANSPORT_ERROR.protocolViolation, 'acknowledged a packet that was not sent', FRAME.ack)
     }
     space.largestAcknowledged = Math.max(space.largestAcknowledged, ack.largest)
     const arrived = takeAcknowledged(space, ack)

@@ -21,6 +21,9 @@ export const CRYPTO_GAPS_MAX = 256
 /** What a discarded space has to send. */
 const NOTHING = new SendBuffer()
 
+/** One number in so many packets, at random, is left out: whoever acknowledges it acknowledges what it did not get. */
+const SKIP_DISTANCE_MIN = 16
+
 export class PacketSpace {
   readonly level: Level
   readonly received: ReceivedPackets
@@ -35,12 +38,18 @@ export class PacketSpace {
   lossMs = Number.POSITIVE_INFINITY
   /** Packets that must go out whatever the congestion window says, because a probe timeout ran out. */
   probeCount = 0
+  readonly #random: ((size: number) => Uint8Array) | undefined
   #nextNumber = 0
+  #skipAt = Number.POSITIVE_INFINITY
+  #skippedNumber = -1
   #isDiscarded = false
 
-  constructor(level: Level, maxAckDelayMs: number) {
+  /** @param random chooses the numbers that are left out; without it none are. */
+  constructor(level: Level, maxAckDelayMs: number, random?: (size: number) => Uint8Array) {
     this.level = level
     this.received = new ReceivedPackets(level === LEVEL.application ? maxAckDelayMs : 0)
+    this.#random = random
+    this.#planSkip()
   }
 
   get isDiscarded(): boolean {
@@ -62,7 +71,16 @@ export class PacketSpace {
 
   takeNumber(): number {
     assert(!this.#isDiscarded, 'a discarded packet number space sends nothing')
+    if (this.#nextNumber === this.#skipAt) {
+      this.#skippedNumber = this.#nextNumber++
+      this.#planSkip()
+    }
     return this.#nextNumber++
+  }
+
+  /** Whether packets `first` to `last` can all have arrived (RFC 9000 section 21.4): they were given, and none left out. */
+  wasSent(first: number, last: number): boolean {
+    return last < this.#nextNumber && (this.#skippedNumber < first || this.#skippedNumber > last)
   }
 
   discard(): void {
@@ -74,5 +92,10 @@ export class PacketSpace {
     this.cryptoIn.skip(0, false)
     this.lossMs = Number.POSITIVE_INFINITY
     this.probeCount = 0
+  }
+
+  #planSkip(): void {
+    const [distance] = this.#random?.(1) ?? []
+    if (distance !== undefined) this.#skipAt = this.#nextNumber + SKIP_DISTANCE_MIN + distance
   }
 }
