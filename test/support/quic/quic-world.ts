@@ -9,10 +9,11 @@
 import { createHash } from 'node:crypto'
 import type { ConnectionLimits, PeerAddress } from '../../../src/quic-edge/engine/connection/api.ts'
 import type { QuicConnection } from '../../../src/quic-edge/engine/connection/connection.ts'
+import { GROUP } from '../../../src/quic-edge/engine/crypto/key-exchange.ts'
 import { SeededRandom } from '../seeded-random.ts'
 import { FaultyLink } from './faulty-link.ts'
 import { ClientLoad, ServerLoad } from './quic-load.ts'
-import { addressOf, QuicPair, SERVER_ADDRESS } from './quic-pair.ts'
+import { addressOf, type PairOptions, QuicPair, SERVER_ADDRESS } from './quic-pair.ts'
 import { watchSealing } from './sealing-watch.ts'
 import { VirtualTime } from './virtual-time.ts'
 
@@ -27,6 +28,13 @@ const PING_INTERVAL_MS = 15_000
 /** What must be left by then is left for ever. */
 const QUIET_MS = 40_000
 const REORDERED_ADDRESS_CHANCE = 0.3
+
+/** Most handshakes are the shortest; some need a HelloRetryRequest, some have a hello of two packets. */
+function handshakeOf(seed: number): PairOptions {
+  if (seed % 7 === 3) return { serverTls: { groups: [GROUP.p256] } }
+  if (seed % 7 === 5) return { clientTls: { foreignShares: [{ group: 0x11ec, publicBytes: new Uint8Array(1216) }] } }
+  return {}
+}
 
 export interface WorldResult {
   readonly seed: number
@@ -65,7 +73,12 @@ export class QuicWorld {
       jitterMs: this.random.chance(0.5) ? 0 : this.random.next() * delayMs,
     })
     const limits = this.#limits()
-    this.#pair = new QuicPair({ client: limits, server: limits, random: (size) => this.#bytes(size) })
+    this.#pair = new QuicPair({
+      ...handshakeOf(seed),
+      client: limits,
+      server: limits,
+      random: (size) => this.#bytes(size),
+    })
     this.#pair.clientAddress = this.#address()
     const { client, server, clientHost, serverHost } = this.#pair
     this.#clientLoad = new ClientLoad(this, client)

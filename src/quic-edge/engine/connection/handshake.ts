@@ -37,7 +37,8 @@ export class Handshake implements TlsEvents, HandshakeProgress {
   readonly #host: HandshakeHost
   /** Ids that the peer's transport parameters must repeat, so that nobody changed them on the way. */
   #expected: { readonly original: Uint8Array; readonly retry: Uint8Array | undefined } | undefined
-  #peerInitialId: Uint8Array | undefined
+  /** Source id of the peer's first Initial packet: that of all its long headers. A client learns it from the server. */
+  peerInitialId: Uint8Array | undefined
   #tls: TlsEndpoint | undefined
   #isComplete = false
   #isConfirmed = false
@@ -50,7 +51,7 @@ export class Handshake implements TlsEvents, HandshakeProgress {
     this.#spaces = spaces
     this.#host = host
     this.#expected = { original: options.originalDestinationIdBytes, retry: options.retrySourceIdBytes }
-    if (options.role === 'server') this.#peerInitialId = options.peerIdBytes
+    if (options.role === 'server') this.peerInitialId = options.peerIdBytes
     this.#isAddressProven = options.role === 'server'
     const keys = initialKeys(options.initialDestinationIdBytes)
     const [initial] = spaces
@@ -76,15 +77,6 @@ export class Handshake implements TlsEvents, HandshakeProgress {
 
   get alpn(): string | undefined {
     return this.#tls?.alpn
-  }
-
-  /** The source id of the server's first Initial, which the client sends to from then on. */
-  get peerInitialId(): Uint8Array | undefined {
-    return this.#peerInitialId
-  }
-
-  set peerInitialId(idBytes: Uint8Array | undefined) {
-    this.#peerInitialId = idBytes
   }
 
   /** Makes our half of TLS; a client's first flight is ready to be sent afterwards. */
@@ -138,7 +130,7 @@ export class Handshake implements TlsEvents, HandshakeProgress {
   }
 
   #checkIds(parameters: TransportParameters): void {
-    checkId('initial_source_connection_id', parameters.initialSourceId, this.#peerInitialId)
+    checkId('initial_source_connection_id', parameters.initialSourceId, this.peerInitialId)
     if (this.#role === 'server') return
     checkId('original_destination_connection_id', parameters.originalDestinationId, this.#expected?.original)
     checkId('retry_source_connection_id', parameters.retrySourceId, this.#expected?.retry)
