@@ -110,6 +110,8 @@ export class Connection implements ByteSession {
   }
 
   private watchUndecided(): void {
+    // A stream's first bytes may be under way in a packet that was lost.
+    if (this.owner !== null) return
     if (!this.session.isUndecided) {
       if (this.undecidedTimer !== null) clearTimeout(this.undecidedTimer)
       this.undecidedTimer = null

@@ -94,8 +94,8 @@ export class StreamClient implements StreamSession, StreamOwner {
 
   /** Ends the client; what is being answered still is. */
   close(): void {
-    for (const stream of [...this.streams]) stream.close()
     this.end(STREAM_CLIENT_CODES.shutdown, 'the server is stopping')
+    for (const stream of [...this.streams]) stream.close()
   }
 
   /** Ends the client now. */

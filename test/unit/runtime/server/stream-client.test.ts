@@ -195,6 +195,16 @@ describe('each stream', () => {
     assert.equal(it.carrier.closedWith, null)
   })
 
+  test('may take its time for the first bytes: what they were in may be lost and sent again', async (context) => {
+    await using it = await connect()
+    context.mock.timers.enable({ apis: ['setTimeout'] })
+    const stream = it.stream(PING.subarray(0, 4), { isOpen: true })
+    context.mock.timers.tick(5000)
+    stream.session?.receive(PING.subarray(4))
+    assert.equal(stream.response.length, 8)
+    context.mock.timers.reset()
+  })
+
   test('that brings nothing for too long is reset', async () => {
     await using it = await connect()
     const stream = it.stream(PING.subarray(0, 3), { isOpen: true })
