@@ -18,7 +18,9 @@ const STOP_CODE = 5
 const byteAt = (streamId: number, offset: number): number => (streamId * 131 + offset * 7 + (offset >> 9) * 13) & 0xff
 
 function bytesAt(streamId: number, offset: number, size: number): Uint8Array {
-  return Uint8Array.from({ length: size }, (_, index) => byteAt(streamId, offset + index))
+  const bytes = new Uint8Array(size)
+  for (let index = 0; index < size; index++) bytes[index] = byteAt(streamId, offset + index)
+  return bytes
 }
 
 export interface LoadHost {
@@ -31,21 +33,20 @@ export interface LoadHost {
 class Checker {
   readonly #host: LoadHost
   readonly #stream: EngineStream
-  /** Whose bytes they are: an echo has those of the stream, an answer those of another. */
-  readonly #sourceId: number
   offset = 0
 
-  constructor(host: LoadHost, stream: EngineStream, sourceId = stream.id) {
+  constructor(host: LoadHost, stream: EngineStream) {
     this.#host = host
     this.#stream = stream
-    this.#sourceId = sourceId
   }
 
   readAll(): void {
     for (let chunk = this.#stream.read(); chunk !== null; chunk = this.#stream.read()) {
-      const wrong = chunk.findIndex((byte, index) => byte !== byteAt(this.#sourceId, this.offset + index))
-      if (wrong >= 0) this.#host.fail(`stream ${this.#stream.id} differs at ${this.offset + wrong}`)
-      this.offset += chunk.length
+      for (const byte of chunk) {
+        if (byte !== byteAt(this.#stream.id, this.offset++)) {
+          this.#host.fail(`stream ${this.#stream.id} differs at ${this.offset - 1}`)
+        }
+      }
       this.#stream.grant(chunk.length)
     }
   }
@@ -148,9 +149,12 @@ export class ClientLoad {
     stream.onData = () => {
       for (let chunk = stream.read(); chunk !== null; chunk = stream.read()) {
         for (const byte of chunk) {
-          if (head.length < 4) head.push(byte)
-          else if (byte !== byteAt(sourceId, rest++)) this.#host.fail(`answer to ${sourceId} differs at ${rest - 1}`)
-          if (head.length === 4) sourceId = Buffer.from(head).readUInt32BE()
+          if (head.length === 4) {
+            if (byte !== byteAt(sourceId, rest++)) this.#host.fail(`answer to ${sourceId} differs at ${rest - 1}`)
+          } else {
+            head.push(byte)
+            sourceId = sourceId * 256 + byte
+          }
         }
         stream.grant(chunk.length)
       }
