@@ -188,6 +188,21 @@ export class QuicStream implements EngineStream {
     this.#owner.hasData(this)
   }
 
+  /** The connection is over: no more events. */
+  silence(): void {
+    this.onData = null
+    this.onDrain = null
+    this.onReset = null
+    this.onStop = null
+    this.onDone = null
+  }
+
+  /** Tells the user that it is over; what was read and not granted is granted now. */
+  settle(): void {
+    this.#in?.release()
+    this.onDone?.()
+  }
+
   #writeLimit(writer: Writer, maxOffset: number, carried: Carried[]): void {
     writeNumbers(writer, FRAME.maxStreamData, [this.id, maxOffset])
     carried.push({ acknowledged: () => {}, lost: () => this.#limitLost() })
@@ -213,21 +228,6 @@ export class QuicStream implements EngineStream {
     if (this.#isDone) return
     this.#in?.limitLost()
     this.#owner.hasControl(this)
-  }
-
-  /** The connection is over: no more events. */
-  silence(): void {
-    this.onData = null
-    this.onDrain = null
-    this.onReset = null
-    this.onStop = null
-    this.onDone = null
-  }
-
-  /** Tells the user that it is over; what was read and not granted is granted now. */
-  settle(): void {
-    this.#in?.release()
-    this.onDone?.()
   }
 
   #finishIfDone(): void {
