@@ -18,6 +18,7 @@ import { MAX_SENDS_IN_FLIGHT, OUTPUT_GATHER_BYTES, SMALL_REQUEST_BYTES, UNDECIDE
 import type { IncomingRequest, Protocol, Reply } from './protocol.ts'
 import { BudgetShare } from './request-budget.ts'
 import { SendQueue } from './send-queue.ts'
+import { SentReplies } from './sent-replies.ts'
 import type { ServerContext } from './server-context.ts'
 import { ServerSession } from './server-session.ts'
 
@@ -51,11 +52,7 @@ export class Connection implements ByteSession {
   private readonly binding: ClientBinding
   private waits: Wait | null = null
   private waitsSinceUs = 0
-  /** The peer has not taken the last replies yet: nothing more is looked at. */
-  private isOutputFull = false
-  /** The buffer they are read from. */
-  private lentOutput: Uint8Array | null = null
-  private leftBytes = 0
+  private readonly replies: SentReplies
   /** The frame that waits for room; owned. */
   private heldFrame: Uint8Array | null = null
   /** The one that waited last and is looked at again: it need not be copied to wait once more. */
@@ -85,6 +82,7 @@ export class Connection implements ByteSession {
     this.onClosed = onClosed
     this.owner = owner
     this.binding = owner?.binding ?? new ClientBinding(server, transport, (reason) => this.evicted(reason))
+    this.replies = new SentReplies(server.output, transport, (changeBytes) => owner?.outputLeft(changeBytes))
     this.share = new BudgetShare(server.budget)
     this.session = new ServerSession(server.limits.maxRequestBytes, {
       isOneRequest: owner !== null,
@@ -127,8 +125,7 @@ export class Connection implements ByteSession {
 
   drained(): void {
     this.lastProgressUs = this.server.clock.monotonicUs()
-    this.isOutputFull = false
-    this.returnOutput()
+    this.replies.settle()
     if (this.waits === null) this.continue()
   }
 
@@ -137,7 +134,7 @@ export class Connection implements ByteSession {
     this.isClosed = true
     if (this.undecidedTimer !== null) clearTimeout(this.undecidedTimer)
     this.share.release()
-    this.returnOutput()
+    this.replies.settle()
     if (this.owner === null) this.binding.close()
     this.onClosed(this)
   }
@@ -176,7 +173,7 @@ export class Connection implements ByteSession {
 
   /** A request stops in the middle, or the peer takes no replies. */
   private isStalled(): boolean {
-    return this.isOutputFull || (this.waits === null && this.session.heldBytes > 0)
+    return this.replies.isFull || (this.waits === null && this.session.heldBytes > 0)
   }
 
   // ---- requests ------------------------------------------------------------------------------------------------------
@@ -185,7 +182,7 @@ export class Connection implements ByteSession {
   private work(): void {
     assert(this.server.output.length === 0, 'a turn begins with nothing to write')
     try {
-      while (this.waits === null && !this.isOutputFull && !this.isEnding && !this.isClosed) {
+      while (this.waits === null && !this.replies.isFull && !this.isEnding && !this.isClosed) {
         const frame = this.nextFrame()
         if (frame === null) break
         this.carryOut(frame)
@@ -356,7 +353,7 @@ export class Connection implements ByteSession {
   /** Reads while there is use for it: a slow peer or a busy log is felt by who sends. */
   private regulate(): void {
     if (this.isClosed) return
-    const isWaiting = this.waits !== null || this.isOutputFull
+    const isWaiting = this.waits !== null || this.replies.isFull
     const isFull = isWaiting && (this.waits === 'budget' || this.session.heldBytes >= READ_AHEAD_BYTES)
     if (isFull === this.isPaused) return
     this.isPaused = isFull
@@ -386,22 +383,8 @@ export class Connection implements ByteSession {
   }
 
   private flush(): void {
-    const { output } = this.server
-    if (output.length === 0) return
-    if (this.isClosed) {
-      output.reset()
-    } else if (this.isOutputFull) {
-      // An answer that was on its way when the peer became slow: it waits behind the others, as a copy.
-      this.transport.write(output.toBytes())
-      output.reset()
-    } else if (this.transport.write(output.writtenView)) {
-      output.reset()
-    } else {
-      this.isOutputFull = true
-      this.leftBytes = output.length
-      this.owner?.outputLeft(this.leftBytes)
-      this.lentOutput = output.lend()
-    }
+    if (this.isClosed) this.server.output.reset()
+    else this.replies.flush()
   }
 
   /** Part of a reply goes ahead. Of a message-framed carrier one write is one message, so there it waits for the rest. */
@@ -409,17 +392,9 @@ export class Connection implements ByteSession {
     if (this.transport.kind === 'tcp') this.flush()
   }
 
-  private returnOutput(): void {
-    if (this.lentOutput !== null) this.server.output.giveBack(this.lentOutput)
-    this.lentOutput = null
-    const { leftBytes } = this
-    this.leftBytes = 0
-    if (leftBytes > 0) this.owner?.outputLeft(-leftBytes)
-  }
-
   private endWhenIdle(): void {
     if (this.endedAtUs !== null || this.isClosed || this.sends.size > 0 || this.waits === 'answer') return
-    const isDone = this.isPeerDone && this.waits === null && !this.isOutputFull
+    const isDone = this.isPeerDone && this.waits === null && !this.replies.isFull
     if (!this.isEnding && !isDone) return
     this.endedAtUs = this.server.clock.monotonicUs()
     // A stream without a whole request gets no response, not even an empty one.
