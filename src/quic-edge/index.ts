@@ -27,6 +27,7 @@ import type {
 
 export { limitsOf, plainLimitsOf, QUIC_EDGE_DEFAULTS } from './defaults.ts'
 export { type Certificate, type CertificateSource, loadCertificate } from './io/certificate.ts'
+export { checkPlainQuicKey } from './io/engine-driver.ts'
 export * from './ports.ts'
 export { QUIC_SETTINGS, WEBTRANSPORT_SETTINGS } from './settings.ts'
 

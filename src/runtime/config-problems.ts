@@ -5,6 +5,7 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
+import { checkPlainQuicKey } from '../quic-edge/index.ts'
 import { firstWord } from './config/load.ts'
 import type { Config } from './config/schema.ts'
 import { type Address, parseAddress } from './config/value.ts'
@@ -14,6 +15,8 @@ import { isOwnCertificate } from './listener-certificate.ts'
 
 interface CertificateKeys {
   readonly isWanted: boolean
+  /** What its listener wants of them beyond what all do. @throws {EdgeError} they are not that. */
+  readonly check?: (certificatePem: string, privateKeyPem: string) => void
   readonly certificate: { readonly key: string; readonly path: string }
   readonly privateKey: { readonly key: string; readonly path: string }
 }
@@ -122,13 +125,14 @@ function certificatesOf(config: Config): readonly CertificateKeys[] {
     },
     {
       isWanted: quic.enabled && !isOwnCertificate(quic),
+      check: checkPlainQuicKey,
       certificate: { key: 'quic.tls_cert_file', path: quic.tls_cert_file },
       privateKey: { key: 'quic.tls_key_file', path: quic.tls_key_file },
     },
   ]
 }
 
-function findCertificateProblems({ isWanted, certificate, privateKey }: CertificateKeys): readonly string[] {
+function findCertificateProblems({ isWanted, check, certificate, privateKey }: CertificateKeys): readonly string[] {
   if (!isWanted) return []
   const problems: string[] = []
   const cert = readPem(certificate, problems)
@@ -141,9 +145,14 @@ function findCertificateProblems({ isWanted, certificate, privateKey }: Certific
   }
   try {
     createSecureContext({ cert, key })
-    return []
   } catch (error) {
     return [`${privateKey.key}: "${privateKey.path}" is no key of ${certificate.key}: ${reasonOf(error)}`]
+  }
+  try {
+    check?.(cert, key)
+    return []
+  } catch (error) {
+    return [`${privateKey.key}: "${privateKey.path}": ${reasonOf(error)}`]
   }
 }
 

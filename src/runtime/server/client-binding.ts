@@ -11,6 +11,7 @@ import { ClassicProtocol } from './classic-protocol.ts'
 import type { Protocol } from './protocol.ts'
 import type { ServerContext } from './server-context.ts'
 import { VsrProtocol } from './vsr-protocol.ts'
+import { Waiters } from './waiters.ts'
 
 export interface Bound {
   readonly protocol: Protocol
@@ -19,12 +20,13 @@ export interface Bound {
 }
 
 export class ClientBinding {
+  /** Requests that came while another one was being answered. */
+  readonly turn = new Waiters()
   private readonly server: ServerContext
   private readonly peer: Pick<ByteTransport, 'kind' | 'address'>
   private readonly onEvicted: (reason: 'stale' | 'user-deleted') => void
   private known: Bound | null = null
   private isAnswering = false
-  private waiting: (() => void)[] = []
 
   /** @param onEvicted told when the broker ends the session, within the turn of whoever caused it. */
   constructor(
@@ -82,14 +84,8 @@ export class ClientBinding {
     this.isAnswering = true
     return () => {
       this.isAnswering = false
-      const { waiting } = this
-      this.waiting = []
       // The first takes the turn when it takes time again; those behind it then wait anew.
-      for (const resume of waiting) resume()
+      this.turn.wake()
     }
-  }
-
-  onceFree(resume: () => void): void {
-    this.waiting.push(resume)
   }
 }

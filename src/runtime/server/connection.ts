@@ -21,6 +21,7 @@ import { SendQueue } from './send-queue.ts'
 import { SentReplies } from './sent-replies.ts'
 import type { ServerContext } from './server-context.ts'
 import { ServerSession } from './server-session.ts'
+import type { Waiters } from './waiters.ts'
 
 /** Why the next request is not looked at yet. */
 type Wait = 'answer' | 'sends' | 'room' | 'budget' | 'turn' | 'output'
@@ -33,8 +34,9 @@ const READ_AHEAD_BYTES = 64 * 1024
 /** What a stream has from the connection it belongs to. */
 export interface StreamOwner {
   readonly binding: ClientBinding
-  /** Whether the peer takes its replies: else calls `resume` once it does. */
-  hasOutputRoom(resume: () => void): boolean
+  /** The peer does not take its replies; `outputRoom` tells when it does. */
+  readonly isOutputFull: boolean
+  readonly outputRoom: Waiters
   /** So many bytes more, or fewer, wait for the peer. */
   outputLeft(changeBytes: number): void
   /** What came on a stream was no request. */
@@ -134,6 +136,7 @@ export class Connection implements ByteSession {
     this.isClosed = true
     if (this.undecidedTimer !== null) clearTimeout(this.undecidedTimer)
     this.share.release()
+    for (const waiters of [this.server.room, this.binding.turn, this.owner?.outputRoom]) waiters?.delete(this.lookAgain)
     this.replies.settle()
     if (this.owner === null) this.binding.close()
     this.onClosed(this)
@@ -230,15 +233,9 @@ export class Connection implements ByteSession {
 
   /** @returns whether the frame was put aside. */
   private mustWait(isSend: boolean, frame: Uint8Array): boolean {
-    if (!isSend && this.binding.isBusy) {
-      this.binding.onceFree(() => this.resumeFrom('turn'))
-      return this.wait('turn', frame)
-    }
-    if (this.owner?.hasOutputRoom(() => this.resumeFrom('output')) === false) return this.wait('output', frame)
-    if (isSend && !this.server.log.hasRoom(frame.length)) {
-      this.server.log.onceRoom(() => this.resumeFrom('room'))
-      return this.wait('room', frame)
-    }
+    if (!isSend && this.binding.isBusy) return this.waitAmong(this.binding.turn, 'turn', frame)
+    if (this.owner?.isOutputFull === true) return this.waitAmong(this.owner.outputRoom, 'output', frame)
+    if (isSend && !this.server.log.hasRoom(frame.length)) return this.waitAmong(this.server.room, 'room', frame)
     // Other commands see what the sends before them did, so they wait for those.
     const limit = isSend ? MAX_SENDS_IN_FLIGHT : 1
     return this.sends.size >= limit && this.wait('sends', frame)
@@ -327,6 +324,16 @@ export class Connection implements ByteSession {
   }
 
   // ---- waiting -------------------------------------------------------------------------------------------------------
+
+  private waitAmong(waiters: Waiters, reason: Wait, frame: Uint8Array): true {
+    waiters.add(this.lookAgain)
+    return this.wait(reason, frame)
+  }
+
+  /** What others wait for too is there again, or was when this one waited for it. */
+  private readonly lookAgain = (): void => {
+    if (this.waits === 'turn' || this.waits === 'output' || this.waits === 'room') this.resumeFrom(this.waits)
+  }
 
   private wait(reason: Wait, frame: Uint8Array): true {
     this.waits = reason

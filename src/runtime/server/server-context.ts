@@ -7,6 +7,7 @@ import { CommitLog } from './commit-log.ts'
 import type { ConnectionLimits } from './defaults.ts'
 import { ReplyOutput } from './reply-output.ts'
 import { RequestBudget } from './request-budget.ts'
+import { LogRoom } from './waiters.ts'
 
 export interface ServerContext {
   readonly broker: Broker
@@ -15,6 +16,7 @@ export interface ServerContext {
   readonly logger: Logger
   readonly limits: ConnectionLimits
   readonly budget: RequestBudget
+  readonly room: LogRoom
   readonly commits: CommitLog
   /** Such as "0.9.0": what a register reply names. */
   readonly serverVersion: string
@@ -37,6 +39,7 @@ export function createServerContext(options: ServerContextOptions): ServerContex
   return {
     ...rest,
     budget: new RequestBudget(maxInFlightBytes),
+    room: new LogRoom(options.log),
     commits: new CommitLog(options.log.storeId, options.clock),
     output: new ReplyOutput(),
   }

@@ -7,6 +7,7 @@ import { ClientBinding } from './client-binding.ts'
 import { Connection, type StreamOwner } from './connection.ts'
 import { MAX_LEFT_OUTPUT_BYTES, MAX_REFUSED_STREAMS } from './defaults.ts'
 import type { ServerContext } from './server-context.ts'
+import { Waiters } from './waiters.ts'
 
 /** Application codes that Apache's server closes its QUIC connections with. */
 export const STREAM_CLIENT_CODES = {
@@ -27,6 +28,7 @@ interface Ending {
 
 export class StreamClient implements StreamSession, StreamOwner {
   readonly binding: ClientBinding
+  readonly outputRoom = new Waiters()
   private readonly streams = new Set<Connection>()
   private readonly server: ServerContext
   private readonly carrier: StreamCarrier
@@ -34,7 +36,6 @@ export class StreamClient implements StreamSession, StreamOwner {
   private readonly openedAtUs: number
   private refusedCount = 0
   private leftBytes = 0
-  private waiting: (() => void)[] = []
   private ending: Ending | null = null
   private isGone = false
 
@@ -66,21 +67,14 @@ export class StreamClient implements StreamSession, StreamOwner {
 
   // ---- for its streams
 
-  hasOutputRoom(resume: () => void): boolean {
-    if (this.leftBytes < MAX_LEFT_OUTPUT_BYTES) return true
-    this.waiting.push(resume)
-    return false
+  get isOutputFull(): boolean {
+    return this.leftBytes >= MAX_LEFT_OUTPUT_BYTES
   }
 
   outputLeft(changeBytes: number): void {
     this.leftBytes += changeBytes
-    if (changeBytes > 0 || this.leftBytes >= MAX_LEFT_OUTPUT_BYTES || this.waiting.length === 0) return
-    const { waiting } = this
-    this.waiting = []
     // The turn of the stream whose output has gone may be on the stack.
-    queueMicrotask(() => {
-      for (const resume of waiting) resume()
-    })
+    if (changeBytes < 0 && !this.isOutputFull) queueMicrotask(() => this.outputRoom.wake())
   }
 
   refused(): void {

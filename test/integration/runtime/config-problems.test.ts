@@ -8,6 +8,7 @@ import { systemClock } from '../../../src/clock.ts'
 import { loadCertificate } from '../../../src/quic-edge/io/certificate.ts'
 import { loadConfig, readConfig } from '../../../src/runtime/config/load.ts'
 import { findConfigProblems } from '../../../src/runtime/config-problems.ts'
+import { makePemPair } from '../../support/quic/identities.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'edge-problems-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -161,6 +162,14 @@ test('plain QUIC wants nothing by default, and files where its own certificate i
     'quic.tls_cert_file: found none, expected a PEM file',
     'quic.tls_key_file: found none, expected a PEM file',
   ])
+})
+
+test('a key that plain QUIC cannot sign with is told before the start; TCP takes it', () => {
+  const pair = makePemPair('ecdsa-p521')
+  const [certFile, keyFile] = [kept('p521.pem', pair.certificatePem), kept('p521-key.pem', pair.privateKeyPem)]
+  const files = `tls_cert_file = "${certFile}"\ntls_key_file = "${keyFile}"`
+  assert.match(problemsOf(`[quic]\nenabled = true\n${files}`).join('\n'), /^quic\.tls_key_file: .*expected ECDSA P-256/)
+  assert.deepEqual(problemsOf(`[tcp]\ntls_enabled = true\n${files}`), [])
 })
 
 test('two listeners on one UDP port are told apart from one on TCP with the same number', () => {

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { silentLogger } from '../../../../src/logger.ts'
 import type { ByteSession, ByteTransport, StreamCarrier } from '../../../../src/runtime/server/byte-session.ts'
 import { connectionLimitsOf, MAX_REFUSED_STREAMS, TCP_SETTINGS } from '../../../../src/runtime/server/defaults.ts'
-import { createServerContext } from '../../../../src/runtime/server/server-context.ts'
+import { createServerContext, type ServerContext } from '../../../../src/runtime/server/server-context.ts'
 import { STREAM_CLIENT_CODES, StreamClient } from '../../../../src/runtime/server/stream-client.ts'
 import { writeRequestFrame } from '../../../../src/sdk/wire/classic/frame.ts'
 import { CODE, OPERATION } from '../../../../src/sdk/wire/codes.ts'
@@ -102,6 +102,7 @@ interface World extends AsyncDisposable {
   readonly world: BrokerWorld
   readonly carrier: FakeCarrier
   readonly client: StreamClient
+  readonly server: ServerContext
   /** A stream with these bytes and, unless told otherwise, its end. */
   stream(bytes: Uint8Array, options?: { isOpen?: boolean; isSlow?: boolean }): FakeStream
   /** Logged in, with a stream and a topic. */
@@ -135,6 +136,7 @@ async function connect(): Promise<World> {
     world,
     carrier,
     client,
+    server,
     stream,
     async ready() {
       await broker.createStream(world.root, 's')
@@ -288,6 +290,24 @@ describe('streams of one connection', () => {
     slow.session?.drained()
     await until(() => waiting.outcome === 'ended')
   })
+})
+
+test('of streams that are gone nothing waits, whatever they waited for', async () => {
+  await using it = await connect()
+  await it.ready()
+  it.world.log.isRoomLeft = false
+  const { room } = it.server
+  for (let i = 0; i < 100; i++) {
+    const stream = it.stream(send())
+    assert.equal(stream.response.length, 0)
+    stream.session?.closed()
+  }
+  assert.equal(room.size, 0)
+  const waiting = it.stream(send())
+  assert.equal(room.size, 1)
+  it.world.log.makeRoom()
+  await until(() => waiting.outcome === 'ended')
+  assert.equal(waiting.status, 0)
 })
 
 describe('the connection', () => {
