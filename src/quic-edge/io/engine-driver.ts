@@ -27,6 +27,7 @@ export type RetryPolicy = 'auto' | 'always'
 const RETRY_ABOVE_HANDSHAKES = 32
 const MAX_HANDSHAKES = 256
 const MAX_RESETS_PER_SECOND = 100
+const REFUSAL_LOG_INTERVAL_US = 1_000_000
 const MAX_ACK_DELAY_MS = 25
 /** Passes every path that QUIC may use; larger ones would have to be probed for. */
 const DATAGRAM_BYTES = 1200
@@ -77,11 +78,12 @@ class EngineListener implements QuicListener {
   #identity: TlsIdentity
   #endpoint: UdpEndpoint | undefined
   #keepAlive: NodeJS.Timeout | undefined
+  #refusalToldUs = Number.NEGATIVE_INFINITY
   #closing: Promise<void> | undefined
   #onSessionClosed: (() => void) | undefined
 
   constructor(parts: ListenerParts) {
-    const { options, gate, retry } = parts
+    const { options, retry } = parts
     this.#parts = parts
     this.host = options.host
     this.port = options.port
@@ -96,7 +98,7 @@ class EngineListener implements QuicListener {
       },
       secrets: this.#secrets,
       random: randomBytes,
-      admit: (from) => gate.admit(requestOf(from)) === 200,
+      admit: (from) => this.#admit(from),
     })
   }
 
@@ -126,6 +128,23 @@ class EngineListener implements QuicListener {
   close(code: number, graceMs: number): Promise<void> {
     this.#closing ??= this.#end(code, graceMs)
     return this.#closing
+  }
+
+  #admit(from: PeerAddress): boolean {
+    const { gate, clock, logger, options } = this.#parts
+    if (gate.admit(requestOf(from)) === 200) return true
+    const nowUs = clock.monotonicUs()
+    // A source may be forged: whoever forges many does not write the log.
+    if (nowUs - this.#refusalToldUs >= REFUSAL_LOG_INTERVAL_US) {
+      this.#refusalToldUs = nowUs
+      const { maxSessions, maxSessionsPerPeer } = options.limits
+      logger.warn('quic.connection.over_limit', {
+        peer: textOf(from),
+        limit: maxSessions,
+        peer_limit: maxSessionsPerPeer,
+      })
+    }
+    return false
   }
 
   #accept(acceptance: Acceptance, peer: PeerAddress, host: ConnectionHost): EngineConnection {

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { silentLogger } from '../../../src/logger.ts'
 import {
   type PathHandler,
   type PlainQuicOptions,
@@ -140,13 +141,16 @@ test('a client whose hello spans two packets, with a share that nobody here spea
 })
 
 test('connections above the limit, and above that of one address, are refused at once', async (context) => {
-  const total = await open(context, { limits: { maxSessions: 1 } })
+  const warnings: string[] = []
+  const logger = { ...silentLogger, warn: (event: string) => void warnings.push(event) }
+  const total = await open(context, { limits: { maxSessions: 1 }, options: { logger } })
   const first = await total.connect()
   await assert.rejects(total.connect(), /closed with 0x2/)
   first.connection.close(0, '')
   await eventually(() => total.edge.sessionCount === 0, 'the first to be gone')
   await total.connect()
   assert.equal(total.edge.refusedCount, 1)
+  assert.deepEqual(warnings, ['quic.connection.over_limit'])
   const perPeer = await open(context, { limits: { maxSessionsPerPeer: 2 } })
   await perPeer.connect()
   await perPeer.connect()
