@@ -26,7 +26,9 @@ const DATAGRAMS_PER_FLUSH = 1000
 /** So that neither side is idle, and a client that only waits shows the server its new address. */
 const PING_INTERVAL_MS = 15_000
 /** What must be left by then is left for ever. */
-const QUIET_MS = 40_000
+const QUIET_MS = 60_000
+/** Address changes are over by then: the last ping that shows the server where the client is. */
+const LAST_PING_MS = 5000
 const REORDERED_ADDRESS_CHANCE = 0.3
 
 /** Most handshakes are the shortest; some need a HelloRetryRequest, some have a hello of two packets. */
@@ -116,6 +118,7 @@ export class QuicWorld {
     for (let step = 0; step < STEPS_MAX && this.time.nowMs < TIME_MAX_MS && this.#fault === undefined; step++) {
       if (!this.#isQuiet && this.#clientLoad.isDone && client.stats.streamCount + server.stats.streamCount === 0) {
         this.#isQuiet = true
+        this.time.after(LAST_PING_MS, () => client.ping())
         this.time.after(QUIET_MS, () => this.#finish())
       }
       if ((client.isFinished && server.isFinished) || !this.time.step()) return
@@ -230,7 +233,7 @@ export class QuicWorld {
   }
 
   #keepAlive(): void {
-    if (this.#pair.client.closeInfo !== undefined) return
+    if (this.#isQuiet || this.#pair.client.closeInfo !== undefined) return
     this.#pair.client.ping()
     this.time.after(PING_INTERVAL_MS, () => this.#keepAlive())
   }
