@@ -24,6 +24,8 @@ export class LocalIds {
   /** By sequence number. */
   readonly #ids = new Map<number, Uint8Array>()
   #nextSequence = 0
+  /** The peer knows those below, unless their frames are lost: the first comes with the handshake. */
+  #toldEnd = 1
   /** To be told to the peer, by sequence number. */
   readonly #untold = new Set<number>()
   readonly firstBytes: Uint8Array
@@ -48,10 +50,11 @@ export class LocalIds {
    * The peer gives one back, and gets another.
    *
    * @param usedView the destination id of the packet that says so.
-   * @throws QuicError PROTOCOL_VIOLATION for an id that was never given, or that the packet itself needed.
+   * @throws QuicError PROTOCOL_VIOLATION for an id that was never given, or that the packet itself needed: so a packet cannot
+   *   make us draw more ids than the peer had.
    */
   retire(sequence: number, usedView: Uint8Array): void {
-    if (sequence >= this.#nextSequence) throw violation(`connection id ${sequence} was not given`)
+    if (sequence >= this.#toldEnd) throw violation(`connection id ${sequence} was not given`)
     const idBytes = this.#ids.get(sequence)
     if (idBytes === undefined) return
     if (areEqualBytes(idBytes, usedView)) throw violation(`connection id ${sequence} retired by a packet to it`)
@@ -72,6 +75,7 @@ export class LocalIds {
     for (const sequence of this.#untold) {
       if (writer.left < NEW_ID_FRAME_SIZE_MAX) return
       this.#untold.delete(sequence)
+      this.#toldEnd = Math.max(this.#toldEnd, sequence + 1)
       const idBytes = this.#ids.get(sequence)
       if (idBytes === undefined) continue
       writer.u8(FRAME.newConnectionId)
