@@ -304,10 +304,9 @@ export class QuicConnection implements EngineConnection, HandshakeHost, FrameHos
   }
 
   #flushOpen(send: Send, maxDatagrams: number): number {
-    const { paths, recovery, spaces } = this.#parts
+    const { paths } = this.#parts
     let sentCount = 0
     for (let frame = paths.takeResponse(); frame !== undefined; frame = paths.takeResponse()) {
-      if (!recovery.canRemember(spaces[LEVEL.application])) continue
       this.#send(this.#builder.pathDatagram(FRAME.pathResponse, frame, this.#nowMs), frame.path, send)
     }
     for (let frame = paths.takeChallenge(); frame !== undefined; frame = paths.takeChallenge()) {

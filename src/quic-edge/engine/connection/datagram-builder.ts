@@ -72,7 +72,7 @@ export class DatagramBuilder {
     packet.frames.u8(type)
     packet.frames.bytes(frame.dataBytes)
     packet.asksForAck = true
-    if (type === FRAME.pathChallenge) packet.carried.push(new CarriedChallenge(this.#parts, frame.path))
+    packet.carried.push(new CarriedPathFrame(this.#parts, type === FRAME.pathChallenge ? frame.path : undefined))
     packet.padTo(room)
     this.#seal(packet, nowMs)
     return scratch.slice(0, room)
@@ -200,19 +200,31 @@ export class DatagramBuilder {
   }
 }
 
-class CarriedChallenge implements Carried {
+class CarriedPathFrame implements Carried {
   readonly #parts: ConnectionParts
-  readonly #path: Path
+  /** The path of a challenge; an answer is not repeated (RFC 9000 section 13.3). */
+  readonly #challenged: Path | undefined
+  #isUnderWay = true
 
-  constructor(parts: ConnectionParts, path: Path) {
+  constructor(parts: ConnectionParts, challenged: Path | undefined) {
     this.#parts = parts
-    this.#path = path
+    this.#challenged = challenged
+    parts.paths.sent()
   }
 
-  acknowledged(): void {}
+  acknowledged(): void {
+    this.#over()
+  }
 
   lost(): void {
-    this.#parts.paths.challengeLost(this.#path)
+    this.#over()
+    if (this.#challenged !== undefined) this.#parts.paths.challengeLost(this.#challenged)
+  }
+
+  /** What was given up for lost may arrive all the same. */
+  #over(): void {
+    if (this.#isUnderWay) this.#parts.paths.arrivedOrLost()
+    this.#isUnderWay = false
   }
 }
 

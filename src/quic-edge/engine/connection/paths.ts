@@ -4,7 +4,7 @@
  *
  * A server follows its client to the address from which the newest packet came that does more than probe. Until the client
  * answers a challenge there, the path is held to the amplification limit; if it never does, the last proven path is taken up
- * again. Bounds: paths that are remembered, and answers to challenges that wait.
+ * again. Bounds: paths that are remembered, answers to challenges that wait, and packets of both kinds under way.
  */
 import type { PeerAddress } from './api.ts'
 import { CHALLENGE_SIZE, Path } from './path.ts'
@@ -13,6 +13,11 @@ import { CHALLENGE_SIZE, Path } from './path.ts'
 export const PATHS_MAX = 4
 /** Answers to PATH_CHALLENGE frames that wait to be sent; more are dropped, and the peer asks again. */
 export const PATH_RESPONSES_MAX = 4
+/**
+ * Packets of both kinds that may be under way. They do not wait for the congestion window, and a peer can provoke them with
+ * small packets from one address after another: one that acknowledges nothing must not make us remember one for each.
+ */
+export const PATH_FRAMES_MAX = 16
 /** A challenge that gets no answer for so many probe timeouts has failed. */
 const VALIDATION_TIMEOUTS = 3
 
@@ -32,6 +37,7 @@ export class Paths {
   #validationEndMs = Number.POSITIVE_INFINITY
   readonly #challengesDue = new Set<Path>()
   readonly #responses: PathFrame[] = []
+  #underWayCount = 0
   migrationCount = 0
 
   constructor(first: PeerAddress, isValidated: boolean, random: (size: number) => Uint8Array) {
@@ -118,18 +124,29 @@ export class Paths {
     return true
   }
 
+  /** @returns an answer to be sent now. */
   takeResponse(): PathFrame | undefined {
-    return this.#responses.shift()
+    return this.#underWayCount < PATH_FRAMES_MAX ? this.#responses.shift() : undefined
   }
 
   /** @returns a challenge to be sent now. `challengeLost` brings it back. */
   takeChallenge(): PathFrame | undefined {
+    if (this.#underWayCount >= PATH_FRAMES_MAX) return undefined
     for (const path of this.#challengesDue) {
       if (path.isBlocked) continue
       this.#challengesDue.delete(path)
       if (path.challengeBytes !== undefined) return { path, dataBytes: path.challengeBytes }
     }
     return undefined
+  }
+
+  /** A frame that was taken is in a packet: `arrivedOrLost` follows once. */
+  sent(): void {
+    this.#underWayCount++
+  }
+
+  arrivedOrLost(): void {
+    this.#underWayCount--
   }
 
   /** Only the path in use is worth another try. */

@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { PATH_RESPONSES_MAX, PATHS_MAX, Paths } from '../../../../../src/quic-edge/engine/connection/paths.ts'
+import {
+  PATH_FRAMES_MAX,
+  PATH_RESPONSES_MAX,
+  PATHS_MAX,
+  Paths,
+} from '../../../../../src/quic-edge/engine/connection/paths.ts'
 import { addressOf } from '../../../../support/quic/quic-pair.ts'
 
 const [OLD, NEW, OTHER] = [addressOf('192.0.2.1', 1), addressOf('192.0.2.1', 2), addressOf('192.0.2.9', 1)]
@@ -102,4 +107,22 @@ test('answers to challenges are few', () => {
   let answers = 0
   while (paths.takeResponse() !== undefined) answers++
   assert.equal(answers, PATH_RESPONSES_MAX)
+})
+
+test('only so many packets of path validation are under way, whatever the peer provokes', () => {
+  const paths = createPaths()
+  let sentCount = 0
+  for (let port = 10; port < 200; port++) {
+    migrate(paths, addressOf('192.0.2.1', port))
+    paths.asked(paths.current, new Uint8Array(8))
+    for (const take of [() => paths.takeChallenge(), () => paths.takeResponse()]) {
+      for (let one = take(); one !== undefined; one = take()) {
+        paths.sent()
+        sentCount++
+      }
+    }
+  }
+  assert.equal(sentCount, PATH_FRAMES_MAX)
+  paths.arrivedOrLost()
+  assert.notEqual(paths.takeChallenge(), undefined)
 })
