@@ -77,6 +77,7 @@ export class EndpointSecrets {
   }
 }
 
+/** The id with its size: or a longer one could take the first digits of an address, and the rest be another's. */
 function boundTo(addressKey: string, retryId: Uint8Array): Uint8Array {
-  return Buffer.concat([retryId, Buffer.from(addressKey)])
+  return Buffer.concat([Uint8Array.of(retryId.length), retryId, Buffer.from(addressKey)])
 }

@@ -218,6 +218,15 @@ describe('Retry', () => {
     assert.equal(code({ token: foreign }), TRANSPORT_ERROR.invalidToken)
   })
 
+  test('takes no token of an address that ends like its own, with the rest in the id', () => {
+    const world = createRouter({ retryAboveHandshakes: 0 })
+    const { token, retryId } = retryOf(world)
+    const ending: PeerAddress = { key: PEER.key.slice(1), address: PEER.address.slice(1), port: PEER.port }
+    const destinationId = Uint8Array.of(...retryId, PEER.key.charCodeAt(0))
+    const bytes = sent(world.router, initial({ destinationId, token }), ending)
+    assert.equal(closeCode(bytes, destinationId), TRANSPORT_ERROR.invalidToken)
+  })
+
   test('does not help beyond the limit of handshakes: those wait and try again', () => {
     const world = createRouter({ maxHandshakes: 2 })
     begin(world, 2)
