@@ -6,9 +6,10 @@
  * instead of waiting for their idle timeout (RFC 9000 section 10.3.2).
  *
  * ```
- * Retry token: [nonce:12] sealed: [issued, ms:6][original destination id:8-20] [tag:16]
+ * Retry token: [mark:4] [nonce:12] sealed: [issued, ms:6][original destination id:8-20] [tag:16]
  * ```
- * The seal covers the address and the id that the client was told to use, so that nobody else can use a token.
+ * The seal covers the address and the id that the client was told to use, so that nobody else can use a token. The mark, drawn by
+ * each process, tells ours from those of other servers, which clients keep and bring along.
  */
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
 import { Reader } from '../wire/reader.ts'
@@ -16,11 +17,13 @@ import { Reader } from '../wire/reader.ts'
 export const RESET_TOKEN_SIZE = 16
 /** A client answers a Retry within a round trip. */
 const TOKEN_LIFE_MS = 15_000
+const MARK_SIZE = 4
 const NONCE_SIZE = 12
 const TAG_SIZE = 16
 const TIME_SIZE = 6
 const RESET_LABEL = 'iggy-edge quic stateless reset'
-const TOKEN_SIZE_MIN = NONCE_SIZE + TIME_SIZE + TAG_SIZE
+const TOKEN_SIZE_MIN = MARK_SIZE + NONCE_SIZE + TIME_SIZE + TAG_SIZE
+const SEALED_AT = MARK_SIZE + NONCE_SIZE
 
 export interface RetryToken {
   /** Key of the address it is sent to. */
@@ -30,6 +33,7 @@ export interface RetryToken {
 }
 
 export class EndpointSecrets {
+  readonly #tokenMark = randomBytes(MARK_SIZE)
   readonly #tokenKey = randomBytes(16)
   readonly #resetKey: Uint8Array
 
@@ -48,19 +52,24 @@ export class EndpointSecrets {
     plain.set(originalId, TIME_SIZE)
     const sealed = cipher.update(plain)
     cipher.final()
-    return Buffer.concat([nonce, sealed, cipher.getAuthTag()])
+    return Buffer.concat([this.#tokenMark, nonce, sealed, cipher.getAuthTag()])
+  }
+
+  /** @returns whether it claims to be a token of ours: `openToken` says whether it is good. */
+  isOwnToken(tokenView: Uint8Array): boolean {
+    return this.#tokenMark.equals(tokenView.subarray(0, MARK_SIZE))
   }
 
   /** @returns the original destination id; undefined for a token that is not ours, too old, or of somebody else. */
   openToken(tokenView: Uint8Array, { addressKey, retryId }: RetryToken, nowMs: number): Uint8Array | undefined {
     if (tokenView.length < TOKEN_SIZE_MIN) return undefined
     const sealedEnd = tokenView.length - TAG_SIZE
-    const decipher = createDecipheriv('aes-128-gcm', this.#tokenKey, tokenView.subarray(0, NONCE_SIZE), {
+    const decipher = createDecipheriv('aes-128-gcm', this.#tokenKey, tokenView.subarray(MARK_SIZE, SEALED_AT), {
       authTagLength: TAG_SIZE,
     })
     decipher.setAAD(boundTo(addressKey, retryId))
     decipher.setAuthTag(tokenView.subarray(sealedEnd))
-    const plain = decipher.update(tokenView.subarray(NONCE_SIZE, sealedEnd))
+    const plain = decipher.update(tokenView.subarray(SEALED_AT, sealedEnd))
     try {
       decipher.final()
     } catch {

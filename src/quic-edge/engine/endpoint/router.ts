@@ -41,6 +41,7 @@ export interface RouterLimits {
 /** See `endpoint-secrets.ts`. */
 export interface RouterSecrets {
   sealToken(bound: { addressKey: string; retryId: Uint8Array }, originalId: Uint8Array, nowMs: number): Uint8Array
+  isOwnToken(tokenView: Uint8Array): boolean
   openToken(
     tokenView: Uint8Array,
     bound: { addressKey: string; retryId: Uint8Array },
@@ -173,7 +174,8 @@ export class Router<C> {
   #answerInitial(header: LongHeader, from: PeerAddress, nowMs: number): Answer {
     if (this.#isStopped) return refusal(header, TRANSPORT_ERROR.connectionRefused)
     const { limits, secrets } = this.#options
-    const isProved = header.tokenView.length > 0
+    // One of another server that was here before proves nothing and is no fault (RFC 9000 section 8.1.3).
+    const isProved = secrets.isOwnToken(header.tokenView)
     let originalId: Uint8Array | undefined = header.destinationIdView
     if (isProved) {
       const bound = { addressKey: from.key, retryId: header.destinationIdView }

@@ -200,7 +200,7 @@ describe('Retry', () => {
     })
   })
 
-  test('takes no token of another address, another id, another process, too old or altered', () => {
+  test('takes no token of another address, another id, too old or altered', () => {
     const world = createRouter({ retryAboveHandshakes: 0 })
     const { token, retryId } = retryOf(world)
     const code = (options: InitialOptions, from = PEER, nowMs = 0) =>
@@ -211,11 +211,22 @@ describe('Retry', () => {
     assert.equal(code({}, OTHER), TRANSPORT_ERROR.invalidToken)
     assert.equal(code({ destinationId: OUR_ID }), TRANSPORT_ERROR.invalidToken)
     assert.equal(code({}, PEER, 15_001), TRANSPORT_ERROR.invalidToken)
-    const altered = token.with(15, (token[15] ?? 0) ^ 1)
+    const altered = token.with(19, (token[19] ?? 0) ^ 1)
     assert.equal(code({ token: altered }), TRANSPORT_ERROR.invalidToken)
     assert.equal(code({ token: token.subarray(0, 33) }), TRANSPORT_ERROR.invalidToken)
-    const foreign = new EndpointSecrets(KEY).sealToken({ addressKey: PEER.key, retryId }, INITIAL_ID, 0)
-    assert.equal(code({ token: foreign }), TRANSPORT_ERROR.invalidToken)
+  })
+
+  test('takes a token of another server, or of an earlier process, for none', () => {
+    const world = createRouter({ retryAboveHandshakes: 1 })
+    const token = new EndpointSecrets(KEY).sealToken({ addressKey: PEER.key, retryId: INITIAL_ID }, INITIAL_ID, 0)
+    for (const foreign of [token, Uint8Array.of(1), new Uint8Array(100)]) {
+      const acceptance = accepted(world.router, initial({ token: foreign }))
+      assert.equal(acceptance.isPeerValidated, false)
+      assert.equal(acceptance.retrySourceIdBytes, undefined)
+    }
+    begin(world, 1)
+    const retry = readLongHeader(sent(world.router, initial({ token })))
+    assert.equal(retry?.type, PACKET_TYPE.retry)
   })
 
   test('takes no token of an address that ends like its own, with the rest in the id', () => {
