@@ -75,6 +75,8 @@ class EngineListener implements QuicListener {
   readonly #secrets: EndpointSecrets
   readonly #router: Router<Entry>
   readonly #sessions = new Set<EngineSession>()
+  /** Of connections that were admitted and are no sessions: those that failed count until nothing is kept of them. */
+  readonly #handshakes = new Map<EngineConnection, PeerAddress>()
   #identity: TlsIdentity
   #endpoint: UdpEndpoint | undefined
   #keepAlive: NodeJS.Timeout | undefined
@@ -103,7 +105,7 @@ class EngineListener implements QuicListener {
   }
 
   async open(): Promise<void> {
-    const { options, logger, gate, clock } = this.#parts
+    const { options, logger, clock } = this.#parts
     const endpoint = await UdpEndpoint.open({
       host: options.host,
       port: options.port,
@@ -112,7 +114,7 @@ class EngineListener implements QuicListener {
       logger,
       nowMs: () => clock.monotonicUs() / 1000,
       accept: (acceptance, peer, host) => this.#accept(acceptance, peer, host),
-      forgotten: (peer) => gate.abandoned(requestOf(peer)),
+      forgotten: (connection) => this.#forgotten(connection),
       resetToken: (idView) => this.#secrets.resetToken(idView),
     })
     this.#endpoint = endpoint
@@ -162,15 +164,21 @@ class EngineListener implements QuicListener {
         ),
       ...acceptance,
     })
+    this.#handshakes.set(connection, peer)
     connection.onConnected = () => this.#opened(connection, peer)
     connection.onClosed = ({ code, reason }) => {
-      this.#parts.gate.abandoned(requestOf(peer))
       this.#parts.logger.debug('quic.handshake.failed', { peer: textOf(peer), code, reason })
     }
     return connection
   }
 
+  #forgotten(connection: EngineConnection): void {
+    const peer = this.#handshakes.get(connection)
+    if (this.#handshakes.delete(connection) && peer !== undefined) this.#parts.gate.abandoned(requestOf(peer))
+  }
+
   #opened(connection: EngineConnection, peer: PeerAddress): void {
+    this.#handshakes.delete(connection)
     const session = new EngineSession({
       id: nextSessionId++,
       path: PLAIN_QUIC_PATH,

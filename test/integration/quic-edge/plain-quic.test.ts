@@ -157,6 +157,14 @@ test('connections above the limit, and above that of one address, are refused at
   await assert.rejects(perPeer.connect(), /closed with 0x2/)
 })
 
+test('a handshake that failed counts for its address as long as anything is kept of it', async (context) => {
+  const rig = await open(context, { limits: { maxSessionsPerPeer: 2 } })
+  for (let count = 0; count < 2; count++) {
+    await assert.rejects(rig.connect({ tls: { signatureSchemes: [0x0401] } }), /closed with 0x128/)
+  }
+  await assert.rejects(rig.connect(), /closed with 0x2/)
+})
+
 test('what nobody grants back stays within the window, and goes on when it is granted', async (context) => {
   let receivedBytes = 0
   let opened: QuicStream | undefined

@@ -39,8 +39,8 @@ export interface UdpEndpointOptions {
   nowMs(): number
   /** A client's first packet: makes the connection. */
   accept(acceptance: Acceptance, peer: PeerAddress, host: ConnectionHost): EngineConnection
-  /** The first packet was nobody's: nothing of it authenticated. */
-  forgotten(peer: PeerAddress): void
+  /** Nothing is kept of a connection any more: it is over, or its first packet was nobody's. */
+  forgotten(connection: EngineConnection): void
   resetToken(idView: Uint8Array): Uint8Array
 }
 
@@ -149,12 +149,8 @@ export class UdpEndpoint {
     router.add(entry, acceptance)
     for (const idBytes of early) router.addId(entry, idBytes)
     connection.receive(datagram, peer, nowMs)
-    if (connection.hasAuthenticated) {
-      this.#mark(entry)
-    } else {
-      this.#forget(entry)
-      this.#options.forgotten(peer)
-    }
+    if (connection.hasAuthenticated) this.#mark(entry)
+    else this.#forget(entry)
   }
 
   // ---- out
@@ -224,6 +220,7 @@ export class UdpEndpoint {
     entry.timer = undefined
     this.#entries.delete(entry)
     this.#options.router.remove(entry)
+    this.#options.forgotten(entry.connection)
   }
 }
 
