@@ -37,6 +37,8 @@ import { StreamTable, type StreamTableHost } from './stream-table.ts'
 
 /** How long we answer or ignore what still comes after the end. */
 const CLOSING_TIMEOUTS = 3
+/** … but no longer than that: a peer may have made us believe in a very slow path. */
+const CLOSING_MAX_MS = 10_000
 /** Probe timeout of a path of which nothing is known. */
 const UNKNOWN_PATH_TIMEOUT_MS = 999
 
@@ -269,7 +271,7 @@ export class QuicConnection implements EngineConnection, HandshakeHost, FrameHos
   }
 
   get #closingEndMs(): number {
-    return this.#nowMs + CLOSING_TIMEOUTS * this.#parts.recovery.probeTimeoutMs
+    return this.#nowMs + Math.min(CLOSING_TIMEOUTS * this.#parts.recovery.probeTimeoutMs, CLOSING_MAX_MS)
   }
 
   /** The source id of long headers stays what it was at first; a server's first Initial tells the client what that is. */

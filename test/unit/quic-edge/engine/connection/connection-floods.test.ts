@@ -43,3 +43,18 @@ test('a packet full of retirements cannot draw new connection ids without end', 
   assert.equal(pair.server.closeInfo?.code, TRANSPORT_ERROR.protocolViolation)
   assert.equal(pair.serverHost.ids.length, added)
 })
+
+test('a peer that acknowledges as late as it may cannot make us keep its connection for minutes after the end', () => {
+  const { pair } = connected()
+  pair.server.ping()
+  pair.flushServer()
+  pair.nowMs += 25_000
+  pair.deliver()
+  pair.nowMs += 30
+  pair.client.tick(pair.nowMs)
+  pair.flushClient()
+  pair.deliver()
+  assert.ok(pair.server.stats.smoothedRttMs > 3000)
+  pair.server.close(0, '')
+  assert.ok(pair.server.deadlineMs - pair.nowMs <= 10_000)
+})
