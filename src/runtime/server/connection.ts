@@ -37,6 +37,10 @@ export interface StreamOwner {
   /** The peer does not take its replies; `outputRoom` tells when it does. */
   readonly isOutputFull: boolean
   readonly outputRoom: Waiters
+  /** Whether one more answer that may be large may be read for; `outputRoom` tells that, too. */
+  readonly mayReadLarge: boolean
+  /** Such an answer is under way. @returns what to call when it is there. */
+  beginLarge(): () => void
   /** So many bytes more, or fewer, wait for the peer. */
   outputLeft(changeBytes: number): void
   /** What came on a stream was no request. */
@@ -216,7 +220,7 @@ export class Connection implements ByteSession {
     const { protocol, client } = this.bind()
     const request = protocol.decode(frame)
     const isSend = request.code === CODE.sendMessages
-    if (this.mustWait(isSend, frame)) return
+    if (this.mustWait(request.code, frame)) return
     client.lastSeenUs = this.lastProgressUs
     this.countRequest()
     const refusal = protocol.refusal(request)
@@ -232,9 +236,11 @@ export class Connection implements ByteSession {
   }
 
   /** @returns whether the frame was put aside. */
-  private mustWait(isSend: boolean, frame: Uint8Array): boolean {
+  private mustWait(code: number, frame: Uint8Array): boolean {
+    const isSend = code === CODE.sendMessages
     if (!isSend && this.binding.isBusy) return this.waitAmong(this.binding.turn, 'turn', frame)
-    if (this.owner?.isOutputFull === true) return this.waitAmong(this.owner.outputRoom, 'output', frame)
+    if (this.owner !== null && (this.owner.isOutputFull || (isLarge(code) && !this.owner.mayReadLarge)))
+      return this.waitAmong(this.owner.outputRoom, 'output', frame)
     if (isSend && !this.server.log.hasRoom(frame.length)) return this.waitAmong(this.server.room, 'room', frame)
     // Other commands see what the sends before them did, so they wait for those.
     const limit = isSend ? MAX_SENDS_IN_FLIGHT : 1
@@ -249,6 +255,7 @@ export class Connection implements ByteSession {
     }
     this.waits = 'answer'
     const endTurn = this.binding.holdTurn()
+    const endLarge = isLarge(request.code) ? this.owner?.beginLarge() : undefined
     // Owned: it ends in a reply or, for a bug of ours, in the process.
     void reply.then((each) => {
       this.waits = null
@@ -258,6 +265,7 @@ export class Connection implements ByteSession {
         this.flush()
         this.continue()
       }
+      endLarge?.()
       endTurn()
     })
   }
@@ -449,6 +457,10 @@ export class Connection implements ByteSession {
 }
 
 const INVALID_COMMAND = 3
+/** Their answers are read for, and may be large. */
+const LARGE_ANSWERS: ReadonlySet<number> = new Set([CODE.pollMessages, CODE.pollMessagesOnPrimary, CODE.getSnapshot])
+
+const isLarge = (code: number): boolean => LARGE_ANSWERS.has(code)
 
 function decodeSend(dialect: Dialect, payloadView: Uint8Array) {
   const request = decodeCommand(dialect, CODE.sendMessages, payloadView)

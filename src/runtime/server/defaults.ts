@@ -97,6 +97,8 @@ export const OUTPUT_BUFFER_BYTES = 640 * KIB
 export const MAX_REFUSED_STREAMS = 16
 /** Replies on all streams of one client that its peer has not taken; with more, its next requests wait. */
 export const MAX_LEFT_OUTPUT_BYTES = 4 * MIB
+/** Answers of one client that are read for and may be large, and are not among the above before they are there: as over TCP. */
+export const MAX_LARGE_ANSWERS = 1
 /** VSR replies kept per session to answer a repeated request with; the oldest go first. */
 export const MAX_REPLAYS = 16
 export const MAX_REPLAY_BYTES = 4 * KIB

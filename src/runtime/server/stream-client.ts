@@ -5,7 +5,7 @@
 import type { ByteSession, ByteTransport, StreamCarrier, StreamSession } from './byte-session.ts'
 import { ClientBinding } from './client-binding.ts'
 import { Connection, type StreamOwner } from './connection.ts'
-import { MAX_LEFT_OUTPUT_BYTES, MAX_REFUSED_STREAMS } from './defaults.ts'
+import { MAX_LARGE_ANSWERS, MAX_LEFT_OUTPUT_BYTES, MAX_REFUSED_STREAMS } from './defaults.ts'
 import type { ServerContext } from './server-context.ts'
 import { Waiters } from './waiters.ts'
 
@@ -36,6 +36,7 @@ export class StreamClient implements StreamSession, StreamOwner {
   private readonly openedAtUs: number
   private refusedCount = 0
   private leftBytes = 0
+  private largeAnswerCount = 0
   private ending: Ending | null = null
   private isGone = false
 
@@ -75,6 +76,18 @@ export class StreamClient implements StreamSession, StreamOwner {
     this.leftBytes += changeBytes
     // The turn of the stream whose output has gone may be on the stack.
     if (changeBytes < 0 && !this.isOutputFull) queueMicrotask(() => this.outputRoom.wake())
+  }
+
+  get mayReadLarge(): boolean {
+    return this.largeAnswerCount < MAX_LARGE_ANSWERS
+  }
+
+  beginLarge(): () => void {
+    this.largeAnswerCount++
+    return () => {
+      this.largeAnswerCount--
+      if (!this.isOutputFull) queueMicrotask(() => this.outputRoom.wake())
+    }
   }
 
   refused(): void {

@@ -2,7 +2,12 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { silentLogger } from '../../../../src/logger.ts'
 import type { ByteSession, ByteTransport, StreamCarrier } from '../../../../src/runtime/server/byte-session.ts'
-import { connectionLimitsOf, MAX_REFUSED_STREAMS, TCP_SETTINGS } from '../../../../src/runtime/server/defaults.ts'
+import {
+  connectionLimitsOf,
+  MAX_LARGE_ANSWERS,
+  MAX_REFUSED_STREAMS,
+  TCP_SETTINGS,
+} from '../../../../src/runtime/server/defaults.ts'
 import { createServerContext, type ServerContext } from '../../../../src/runtime/server/server-context.ts'
 import { STREAM_CLIENT_CODES, StreamClient } from '../../../../src/runtime/server/stream-client.ts'
 import { writeRequestFrame } from '../../../../src/sdk/wire/classic/frame.ts'
@@ -78,6 +83,19 @@ const send = (text = 'a') =>
     code: CODE.sendMessages,
     body: { stream: 's', topic: 't', partitioning: { kind: 'partition', partitionId: 0 }, batch: batchOf([0n, text]) },
   })
+
+const POLL = frameOf({
+  code: CODE.pollMessages,
+  body: {
+    consumer: { kind: 'consumer', id: 1 },
+    stream: 's',
+    topic: 't',
+    partitionId: 0,
+    strategy: { kind: 'first' },
+    count: 1000,
+    autoCommit: false,
+  },
+})
 
 const REGISTER: Request = {
   code: CODE.loginRegister,
@@ -267,23 +285,11 @@ describe('streams of one connection', () => {
   test('wait while the peer takes no replies, and go on when it does', async () => {
     await using it = await connect()
     await it.ready()
-    const poll = frameOf({
-      code: CODE.pollMessages,
-      body: {
-        consumer: { kind: 'consumer', id: 1 },
-        stream: 's',
-        topic: 't',
-        partitionId: 0,
-        strategy: { kind: 'first' },
-        count: 1000,
-        autoCommit: false,
-      },
-    })
     for (let i = 0; i < 5; i++) {
       const sent = it.stream(send('x'.repeat(900_000)))
       await until(() => sent.outcome === 'ended')
     }
-    const slow = it.stream(poll, { isSlow: true })
+    const slow = it.stream(POLL, { isSlow: true })
     assert.ok(slow.response.length > 4_000_000)
     const waiting = it.stream(ME)
     assert.equal(waiting.outcome, 'open')
@@ -308,6 +314,29 @@ test('of streams that are gone nothing waits, whatever they waited for', async (
   it.world.log.makeRoom()
   await until(() => waiting.outcome === 'ended')
   assert.equal(waiting.status, 0)
+
+  test('with polls that are read for go on a few at a time, also where the client gives them up meanwhile', async () => {
+    await using it = await connect()
+    await it.ready()
+    const answers: (() => void)[] = []
+    it.world.broker.poll = () =>
+      new Promise((resolve) => {
+        answers.push(() => resolve({ partitionId: 0, currentOffset: 0n, messageCount: 0, batches: [] }))
+      })
+    const polls = Array.from({ length: 10 }, () => it.stream(POLL))
+    assert.equal(answers.length, MAX_LARGE_ANSWERS)
+    const other = it.stream(ME)
+    await until(() => other.outcome === 'ended')
+    for (const poll of polls.slice(0, -1)) poll.session?.closed()
+    const last = polls.at(-1)
+    await until(() => last?.outcome === 'open')
+    assert.equal(answers.length, MAX_LARGE_ANSWERS, 'those are still read for')
+    answers[0]?.()
+    await until(() => answers.length > MAX_LARGE_ANSWERS)
+    answers.at(-1)?.()
+    await until(() => last?.outcome === 'ended')
+    assert.equal(answers.length, MAX_LARGE_ANSWERS + 1, 'nobody reads for the others')
+  })
 })
 
 describe('the connection', () => {
