@@ -31,8 +31,8 @@ const REFUSAL_LOG_INTERVAL_US = 1_000_000
 const MAX_ACK_DELAY_MS = 25
 /** Passes every path that QUIC may use; larger ones would have to be probed for. */
 const DATAGRAM_BYTES = 1200
-/** Of one stream: above it handlers wait before they write more. */
-const SEND_HIGH_WATER_BYTES = 256 * 1024
+/** Of one stream: above it handlers wait before they write more. So much on each of its streams may wait for a slow peer unseen. */
+const SEND_HIGH_WATER_BYTES = 64 * 1024
 
 let nextSessionId = 1
 
