@@ -16,6 +16,8 @@ import type { ConnectionParts } from './parts.ts'
 import type { Path } from './path.ts'
 import { CHALLENGE_SIZE } from './path.ts'
 
+/** Streams of one direction that a limit may name: their numbers are varints (RFC 9000 section 4.6). */
+const STREAM_COUNT_MAX = 2 ** 60
 const STREAM_LAST = FRAME.stream + STREAM_BIT.fin + STREAM_BIT.length + STREAM_BIT.offset
 
 /** Where a packet came from. */
@@ -103,10 +105,10 @@ export class FrameHandler {
         streams.raiseStreamLimit(reader.varint(), reader.varint())
         return
       case FRAME.maxStreamsBidi:
-        if (streams.raiseOwnLimit('bidirectional', reader.varint())) this.#host.streamsAvailable()
+        if (streams.raiseOwnLimit('bidirectional', readStreamCount(reader, type))) this.#host.streamsAvailable()
         return
       case FRAME.maxStreamsUni:
-        if (streams.raiseOwnLimit('unidirectional', reader.varint())) this.#host.streamsAvailable()
+        if (streams.raiseOwnLimit('unidirectional', readStreamCount(reader, type))) this.#host.streamsAvailable()
         return
       case FRAME.dataBlocked:
         reader.varint()
@@ -117,7 +119,7 @@ export class FrameHandler {
         return
       case FRAME.streamsBlockedBidi:
       case FRAME.streamsBlockedUni:
-        reader.varint()
+        readStreamCount(reader, type)
         return
       case FRAME.newConnectionId:
         peerIds.readNewConnectionId(reader)
@@ -184,6 +186,12 @@ function readFrameType(reader: Reader): number {
     throw new QuicError(TRANSPORT_ERROR.protocolViolation, 'frame type in a longer form than needed')
   }
   return type
+}
+
+function readStreamCount(reader: Reader, type: number): number {
+  const count = reader.varint()
+  if (count <= STREAM_COUNT_MAX) return count
+  throw new QuicError(TRANSPORT_ERROR.frameEncodingError, 'more streams than there are numbers', type)
 }
 
 function fromClient(type: number): QuicError {

@@ -21,6 +21,8 @@ const VIOLATIONS: readonly (readonly [string, Uint8Array, keyof typeof TRANSPORT
   ['more bytes on a stream than its window', frame(0x0e, 0, 256 * 1024, 1, 1), 'flowControlError'],
   ['an offset past every limit', frame(0x0e, 0, 2 ** 53 - 1, 1, 1), 'flowControlError'],
   ['a stream above the limit', frame(0x0a, 400, 0), 'streamLimitError'],
+  ['a limit of more streams than there are numbers', frame(FRAME.maxStreamsUni, 2 ** 61), 'frameEncodingError'],
+  ['a wish for more streams than there are numbers', frame(FRAME.streamsBlockedBidi, 2 ** 61), 'frameEncodingError'],
   ['bytes on our one-way stream', frame(0x0a, 3, 0), 'streamStateError'],
   ['bytes on a stream of ours that is not open', frame(0x0a, 1, 0), 'streamStateError'],
   ['a stop for the one-way stream of the peer', frame(FRAME.stopSending, 2, 0), 'streamStateError'],
