@@ -10,6 +10,7 @@ import type { Logger } from '../../logger.ts'
 import type { ConnectionHost, ConnectionLimits, EngineConnection, PeerAddress } from '../engine/connection/api.ts'
 import { QuicConnection } from '../engine/connection/connection.ts'
 import { EndpointSecrets } from '../engine/endpoint/endpoint-secrets.ts'
+import { isSealedInitial } from '../engine/endpoint/initial-check.ts'
 import { type Acceptance, Router } from '../engine/endpoint/router.ts'
 import { type Entry, UdpEndpoint } from '../engine/endpoint/udp-endpoint.ts'
 import type { TlsIdentity } from '../engine/tls/api.ts'
@@ -100,6 +101,7 @@ class EngineListener implements QuicListener {
       },
       secrets: this.#secrets,
       random: randomBytes,
+      isSealed: isSealedInitial,
       admit: (from) => this.#admit(from),
     })
   }

@@ -123,10 +123,21 @@ export function initialKeys(clientDestinationId: Uint8Array): {
   readonly client: PacketKeys
   readonly server: PacketKeys
 } {
-  const secret = extract(AES_128_GCM.hash, INITIAL_SALT, clientDestinationId)
-  const keysOf = (label: string) =>
-    new PacketKeys(AES_128_GCM, expandLabel(AES_128_GCM.hash, secret, label, AES_128_GCM.hashSize))
-  return { client: keysOf('client in'), server: keysOf('server in') }
+  const secret = initialSecretOf(clientDestinationId)
+  return { client: initialKeysOf(secret, 'client in'), server: initialKeysOf(secret, 'server in') }
+}
+
+/** @returns the keys of a client's Initial packets alone. */
+export function clientInitialKeys(clientDestinationId: Uint8Array): PacketKeys {
+  return initialKeysOf(initialSecretOf(clientDestinationId), 'client in')
+}
+
+function initialSecretOf(clientDestinationId: Uint8Array): Uint8Array {
+  return extract(AES_128_GCM.hash, INITIAL_SALT, clientDestinationId)
+}
+
+function initialKeysOf(secret: Uint8Array, label: string): PacketKeys {
+  return new PacketKeys(AES_128_GCM, expandLabel(AES_128_GCM.hash, secret, label, AES_128_GCM.hashSize))
 }
 
 /**

@@ -55,6 +55,8 @@ export interface RouterOptions {
   readonly secrets: RouterSecrets
   /** Unpredictable bytes. */
   random(size: number): Uint8Array
+  /** Whether an Initial packet is sealed as it must be: see `initial-check.ts`. */
+  isSealed(datagramView: Uint8Array, header: LongHeader): boolean
   /** Whether one more connection may come from there. */
   admit(from: PeerAddress): boolean
 }
@@ -168,10 +170,10 @@ export class Router<C> {
     const header = readLongHeader(datagram)
     if (header === undefined || header.type !== PACKET_TYPE.initial) return null
     if (header.destinationIdView.length < INITIAL_ID_SIZE_MIN) return null
-    return this.#answerInitial(header, from, nowMs)
+    return this.#answerInitial(datagram, header, from, nowMs)
   }
 
-  #answerInitial(header: LongHeader, from: PeerAddress, nowMs: number): Answer {
+  #answerInitial(datagram: Uint8Array, header: LongHeader, from: PeerAddress, nowMs: number): Answer {
     if (this.#isStopped) return refusal(header, TRANSPORT_ERROR.connectionRefused)
     const { limits, secrets } = this.#options
     // One of another server that was here before proves nothing and is no fault (RFC 9000 section 8.1.3).
@@ -186,6 +188,8 @@ export class Router<C> {
       return this.#retry(header, from, nowMs)
     }
     if (this.#handshakeCount >= limits.maxHandshakes) return null
+    // Whoever floods us with noise must not make us begin a connection for each.
+    if (!this.#options.isSealed(datagram, header)) return null
     if (!this.#options.admit(from)) return refusal(header, TRANSPORT_ERROR.connectionRefused)
     const initialId = new Uint8Array(header.destinationIdView)
     return {

@@ -26,6 +26,7 @@ interface RouterWorld {
   readonly router: Router<string>
   readonly secrets: EndpointSecrets
   admits: boolean
+  areSealed: boolean
 }
 
 function createRouter(limits: Partial<RouterOptions['limits']> = {}): RouterWorld {
@@ -33,11 +34,13 @@ function createRouter(limits: Partial<RouterOptions['limits']> = {}): RouterWorl
   let next = 1
   const world: RouterWorld = {
     admits: true,
+    areSealed: true,
     secrets,
     router: new Router<string>({
       limits: { maxHandshakes: 4, retryAboveHandshakes: 2, maxResetsPerSecond: 3, ...limits },
       secrets,
       random: (size) => new Uint8Array(size).fill(next++),
+      isSealed: () => world.areSealed,
       admit: () => world.admits,
     }),
   }
@@ -141,6 +144,13 @@ describe('a first packet', () => {
     assert.equal(router.answer(initial({ version: 0 }), PEER, 0), null)
     assert.equal(router.answer(initial().with(0, 0x80), PEER, 0), null)
     assert.equal(router.answer(new Uint8Array(10), PEER, 0), null)
+  })
+
+  test('that is noise is dropped before anybody is asked whether one more may come', () => {
+    const world = createRouter()
+    world.areSealed = false
+    world.admits = false
+    assert.equal(world.router.answer(initial(), PEER, 0), null)
   })
 
   test('of another version is told ours', () => {
