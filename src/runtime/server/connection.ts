@@ -380,6 +380,10 @@ export class Connection implements ByteSession {
   private takeShare(): void {
     const announced = this.session.announcedBytes
     if (announced <= SMALL_REQUEST_BYTES || this.share.isHeld) return
+    // Or anybody could take all there is with two headers, and say nothing more.
+    if ((this.binding.bound?.caller.userId ?? null) === null) {
+      throw new EdgeError('EDGE_FRAME_TOO_LARGE', `request of ${announced} bytes from a client that is not logged in`)
+    }
     // Another connection's turn, which gives a share back, may be on the stack.
     const granted = () => queueMicrotask(() => this.resumeFrom('budget'))
     if (!this.share.take(announced, granted)) this.waits = 'budget'

@@ -335,12 +335,22 @@ describe('large requests', () => {
     assert.equal(it.transport.isPaused, false)
     // The same budget, another connection.
     const second = new FakeTransport()
-    const other = new Connection(Reflect.get(it.connection, 'server'), second, () => undefined)
+    const other = new Connection(it.server, second, () => undefined)
+    other.receive(LOGIN)
+    await until(() => second.writes.length === 1)
     other.receive(head(150_000))
     assert.equal(second.isPaused, true)
     it.connection.closed()
     await until(() => !second.isPaused)
     other.closed()
+  })
+
+  test('are not begun for a client that is not logged in, and take nothing of the budget', async () => {
+    await using it = await connect(200_000)
+    it.connection.receive(head(150_000))
+    assert.equal(it.transport.isEnded, true)
+    assert.deepEqual(it.transport.statuses(), [3])
+    assert.equal(it.server.budget.inUseBytes, 0)
   })
 })
 
