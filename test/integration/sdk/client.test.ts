@@ -76,7 +76,10 @@ for (const generation of GENERATIONS) {
     const server = await serve(context)
     const client = await clientOf(context, server.listener.port, `&generation=${generation}`)
     await client.streams.create('site')
-    await assert.rejects(client.streams.create('site'), { code: 'EDGE_STREAM_NAME_TAKEN', details: { iggyCode: 1012 } })
+    await assert.rejects(client.streams.create('site'), {
+      code: 'EDGE_STREAM_NAME_TAKEN',
+      details: { iggyCode: 1012, asked: 'create_stream' },
+    })
     await assert.rejects(client.messages.poll('site', 'none'), { code: 'EDGE_TOPIC_NOT_FOUND' })
     await client.system.ping()
     assert.ok((await client.system.stats()).processId > 0)

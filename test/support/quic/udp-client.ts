@@ -51,6 +51,8 @@ export class UdpQuicClient implements AsyncDisposable {
   #connection: QuicConnection
   #timer: NodeJS.Timeout | undefined
   #isScheduled = false
+  /** A socket that is closed before drops what it was given. */
+  #lastSend: Promise<void> = Promise.resolve()
 
   private constructor(options: UdpClientOptions) {
     const colon = options.address.lastIndexOf(':')
@@ -139,6 +141,7 @@ export class UdpQuicClient implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#connection.close(0, '')
     this.#flush()
+    await this.#lastSend
     this.vanish()
   }
 
@@ -199,7 +202,9 @@ export class UdpQuicClient implements AsyncDisposable {
     if (socket === undefined) return
     this.#connection.flush(
       performance.now(),
-      (bytes, to) => socket.send(bytes, to.port, to.address),
+      (bytes, to) => {
+        this.#lastSend = new Promise((resolve) => socket.send(bytes, to.port, to.address, () => resolve()))
+      },
       Number.POSITIVE_INFINITY,
     )
     clearTimeout(this.#timer)
