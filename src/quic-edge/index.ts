@@ -10,8 +10,9 @@ import { EdgeError, toEdgeError } from '../errors.ts'
 import { type Logger, silentLogger } from '../logger.ts'
 import { Admission } from './core/admission.ts'
 import { limitsOf, plainLimitsOf, QUIC_EDGE_DEFAULTS } from './defaults.ts'
+import { createIdentity } from './engine/tls/identity.ts'
 import { type Certificate, type CertificateSource, loadCertificate } from './io/certificate.ts'
-import { createEngineDriver, PLAIN_QUIC_PATH, type RetryPolicy } from './io/engine-driver.ts'
+import type { RetryPolicy } from './io/engine-driver.ts'
 import { createHttp2Driver } from './io/http2-driver.ts'
 import { createWebTransportDriver } from './io/webtransport-driver.ts'
 import type {
@@ -27,7 +28,6 @@ import type {
 
 export { limitsOf, plainLimitsOf, QUIC_EDGE_DEFAULTS } from './defaults.ts'
 export { type Certificate, type CertificateSource, loadCertificate } from './io/certificate.ts'
-export { checkPlainQuicKey } from './io/engine-driver.ts'
 export * from './ports.ts'
 export { QUIC_SETTINGS, WEBTRANSPORT_SETTINGS } from './settings.ts'
 
@@ -98,9 +98,16 @@ export async function startQuicEdge(options: QuicEdgeOptions, handlers: QuicEdge
  *
  * @throws as `startQuicEdge`.
  */
-export function startPlainQuic(options: PlainQuicOptions, handler: PathHandler): Promise<QuicEdge> {
+export async function startPlainQuic(options: PlainQuicOptions, handler: PathHandler): Promise<QuicEdge> {
+  // The engine is large, and most edges do without it.
+  const { createEngineDriver, PLAIN_QUIC_PATH } = await import('./io/engine-driver.ts')
   const drivers = [createEngineDriver(options.clock ?? systemClock, options.logger ?? silentLogger, options.retry)]
-  return start({ limits: plainLimitsOf(), ...options }, drivers, { paths: { [PLAIN_QUIC_PATH]: handler } })
+  return await start({ limits: plainLimitsOf(), ...options }, drivers, { paths: { [PLAIN_QUIC_PATH]: handler } })
+}
+
+/** What plain QUIC would refuse. @throws EDGE_CONFIG_INVALID: a key of a kind that is not spoken there. */
+export function checkPlainQuicKey(certificatePem: string, privateKeyPem: string): void {
+  createIdentity(certificatePem, privateKeyPem)
 }
 
 async function start(

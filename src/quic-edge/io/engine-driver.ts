@@ -55,11 +55,6 @@ export function createEngineDriver(clock: Clock, logger: Logger, retry: RetryPol
   }
 }
 
-/** What `listen` would refuse. @throws EDGE_CONFIG_INVALID: a key of a kind that is not spoken here. */
-export function checkPlainQuicKey(certificatePem: string, privateKeyPem: string): void {
-  createIdentity(certificatePem, privateKeyPem)
-}
-
 interface ListenerParts {
   readonly clock: Clock
   readonly logger: Logger
