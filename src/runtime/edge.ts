@@ -133,7 +133,8 @@ async function compose(options: EdgeOptions, opened: AsyncDisposableStack) {
   if (broker.generatedRootPassword !== null) onRootPassword?.(broker.generatedRootPassword)
   const theLog = log
   // Before anything can be appended: what the log holds now is what an earlier process may have sent.
-  const sync = config['sync.upstreams'].length === 0 ? null : startForwarding({ config, log, broker, clock, logger })
+  const sync =
+    config['sync.upstreams'].length === 0 ? null : await startForwarding({ config, log, broker, clock, logger })
   if (sync !== null) opened.use(sync)
   log.metadata.useRoutes(routeNamesOf(config))
   const routes = () => routeStatuses(sync, config, clock)
@@ -231,7 +232,7 @@ async function compose(options: EdgeOptions, opened: AsyncDisposableStack) {
   }
 }
 
-function startForwarding({ config, log, broker, clock, logger }: ForwardingParts): Sync {
+function startForwarding({ config, log, broker, clock, logger }: ForwardingParts): Promise<Sync> {
   const deadLetters = createDeadLetters(broker)
   const stores = { cursors: cursorStoreOf(log), budgets: budgetStoreOf(log.metadata) }
   return startSync(syncOptionsOf(config), { log: logSourceOf(log), ...stores, deadLetters, clock, logger })

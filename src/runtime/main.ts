@@ -2,10 +2,10 @@
 /** Entry of checkout and executable: finds the command, gives it the process, turns errors into one line and a code. */
 import { EdgeError, toEdgeError } from '../errors.ts'
 import { EXIT } from './cli/command.ts'
-import { COMMANDS } from './cli/commands.ts'
 import { isUsageError, parseCommandLine } from './cli/grammar.ts'
 import { formatError } from './cli/hints.ts'
 import { impliedWords } from './cli/implied-words.ts'
+import { run } from './cli/run.ts'
 import { PRODUCT_VERSION } from './version.ts'
 
 /** A second signal, or this long after the first one, ends the process without waiting. */
@@ -17,7 +17,10 @@ async function main(words: readonly string[]): Promise<number> {
     return EXIT.ok
   }
   const name = process.argv[1] ?? process.execPath
-  const parsed = parseCommandLine(impliedWords(words, name, process.env), COMMANDS, [])
+  const given = impliedWords(words, name, process.env)
+  // The service keeps what it loads for as long as it runs: the tables of the other commands are left out.
+  const commands = given[0] === run.path[0] ? [run] : (await import('./cli/commands.ts')).COMMANDS
+  const parsed = parseCommandLine(given, commands, [])
   if ('help' in parsed) {
     if (parsed.isError) console.error(parsed.help)
     else console.log(parsed.help)

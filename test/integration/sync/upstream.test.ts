@@ -19,7 +19,12 @@ import { readAll } from '../../support/upstream-readings.ts'
 
 const FAST = { retryDelayMinMs: 10, retryDelayMaxMs: 50, settleMs: 50, blockedRetryMs: 50 }
 
-function start(context: TestContext, source: MemorySource, options: SyncOptions, deadLetters: DeadLetter[] = []): Sync {
+async function start(
+  context: TestContext,
+  source: MemorySource,
+  options: SyncOptions,
+  deadLetters: DeadLetter[] = [],
+): Promise<Sync> {
   const sink = {
     add: (letter: DeadLetter) => {
       deadLetters.push(letter)
@@ -27,7 +32,7 @@ function start(context: TestContext, source: MemorySource, options: SyncOptions,
     },
   }
   const ports = { log: source, cursors: source, clock: systemClock, logger: silentLogger, deadLetters: sink }
-  const sync = startSync(options, ports)
+  const sync = await startSync(options, ports)
   context.after(() => sync.close())
   return sync
 }
@@ -37,7 +42,7 @@ async function startOverHttp(context: TestContext, server: Server): Promise<{ sy
   await once(server.listen(0, '127.0.0.1'), 'listening')
   context.after(() => server.close())
   const { port } = server.address() as AddressInfo
-  return { sync: start(context, new MemorySource(), toUrl(`iggy+http://iggy:iggy@127.0.0.1:${port}`)), port }
+  return { sync: await start(context, new MemorySource(), toUrl(`iggy+http://iggy:iggy@127.0.0.1:${port}`)), port }
 }
 
 const to = (port: number, more = ''): SyncOptions => toUrl(`iggy://iggy:iggy@127.0.0.1:${port}${more}`)
@@ -61,7 +66,7 @@ for (const generation of ['classic', 'vsr'] as const) {
     const source = new MemorySource()
     const [first, second] = source.addTopic('sensors', 'temp', 2)
     source.addTopic('logs', 'other', 1)[0]?.append('stays here')
-    const sync = start(context, source, to(port, `?generation=${generation}`))
+    const sync = await start(context, source, to(port, `?generation=${generation}`))
     for (const number of numbers(0, 200)) first?.append(number)
     second?.append(...numbers(200, 500))
     await eventually(() => lagOf(sync) === 0n, 'drained')
@@ -78,7 +83,7 @@ test('a new local partition gets one upstream', async (context) => {
   context.after(() => central[Symbol.asyncDispose]())
   const source = new MemorySource()
   source.addTopic('sensors', 'temp', 1)[0]?.append('a')
-  const sync = start(context, source, to(central.listener.port))
+  const sync = await start(context, source, to(central.listener.port))
   await eventually(() => lagOf(sync) === 0n, 'the first is there')
   source.addPartition('temp').append('b')
   await eventually(() => lagOf(sync) === 0n, 'the second is there')
@@ -93,7 +98,7 @@ test('a lone record is forwarded at once, every time', async (context) => {
   context.after(() => central[Symbol.asyncDispose]())
   const source = new MemorySource()
   const [partition] = source.addTopic('sensors', 'temp', 1)
-  const sync = start(context, source, to(central.listener.port))
+  const sync = await start(context, source, to(central.listener.port))
   for (let round = 0; round < 200; round++) {
     partition?.append(`r${round}`)
     await eventually(() => lagOf(sync) === 0n, `record ${round}`, 1000)
@@ -107,7 +112,7 @@ test('a link that is cut at any moment loses and repeats nothing', async (contex
   context.after(() => relay.close())
   const source = new MemorySource()
   const partitions = source.addTopic('sensors', 'temp', 3)
-  const sync = start(context, source, to(relay.port))
+  const sync = await start(context, source, to(relay.port))
   for (let round = 0; round < 30; round++) {
     for (const partition of partitions) partition.append(...numbers(round * 10, round * 10 + 10))
     await new Promise((resolve) => setTimeout(resolve, (round * 7) % 20))
@@ -124,13 +129,13 @@ test('an edge that starts again without its cursors goes on where the upstream s
   const source = new MemorySource()
   const [partition] = source.addTopic('sensors', 'temp', 1)
   for (let round = 0; round < 6; round++) {
-    const sync = start(context, source, to(central.listener.port))
+    const sync = await start(context, source, to(central.listener.port))
     partition?.append(...numbers(round * 100, round * 100 + 100))
     await eventually(() => lagOf(sync) < 60n || round % 2 === 1, 'some of it is there')
     await sync.close()
     if (round % 3 === 0) source.cursors.clear()
   }
-  const sync = start(context, source, to(central.listener.port))
+  const sync = await start(context, source, to(central.listener.port))
   await eventually(() => lagOf(sync) === 0n, 'drained')
   const held = await readAll(`iggy://iggy:iggy@127.0.0.1:${central.listener.port}`, 'site-7', 'temp', 1)
   assert.deepEqual(held, [numbers(0, 600)])
@@ -143,7 +148,7 @@ test('an upstream that lost everything gets it again', async (context) => {
   const source = new MemorySource()
   const [partition] = source.addTopic('sensors', 'temp', 1)
   partition?.append(...numbers(0, 50))
-  const sync = start(context, source, to(relay.port))
+  const sync = await start(context, source, to(relay.port))
   await eventually(() => lagOf(sync) === 0n, 'first time')
   await central[Symbol.asyncDispose]()
   central = await startProtocolServer({ log: new MemoryLog() })
@@ -165,7 +170,7 @@ for (const protocol of ['iggy', 'iggy+http'] as const) {
     const [first, second] = source.addTopic('sensors', 'temp', 2)
     second?.append(...numbers(0, 20))
     const url = `${protocol}://iggy:iggy@127.0.0.1:${port}`
-    const sync = start(context, source, {
+    const sync = await start(context, source, {
       upstreams: [{ name: 'central', url, ...FAST, topicCheckIntervalMs: 20 }],
       routes: [{ from: 'sensors/*', to: 'central:site-7/{topic}' }],
     })
@@ -240,7 +245,7 @@ test('a dead upstream is named, and another one is none the slower', async (cont
   context.after(() => central[Symbol.asyncDispose]())
   const source = new MemorySource()
   const [partition] = source.addTopic('sensors', 'temp', 1)
-  const sync = start(context, source, {
+  const sync = await start(context, source, {
     upstreams: [
       { name: 'dead', url: 'iggy://iggy:iggy@127.0.0.1:1', ...FAST },
       { name: 'central', url: `iggy://iggy:iggy@127.0.0.1:${central.listener.port}`, ...FAST },
@@ -265,7 +270,7 @@ test('a wrong password blocks the link by name and never shows in the state', as
   const source = new MemorySource()
   source.addTopic('sensors', 'temp', 1)
   const url = `iggy://iggy:hidden@127.0.0.1:${central.listener.port}`
-  const sync = start(context, source, {
+  const sync = await start(context, source, {
     upstreams: [{ name: 'c', url, ...FAST }],
     routes: [{ from: '*/*', to: 'c:a/b' }],
   })
@@ -284,7 +289,7 @@ test('a record that no frame can carry goes to the dead letters, and the next on
   const [partition] = source.addTopic('sensors', 'temp', 1)
   const deadLetters: DeadLetter[] = []
   const options = to(central.listener.port, '?generation=classic')
-  const sync = start(
+  const sync = await start(
     context,
     source,
     { ...options, upstreams: options.upstreams.map((one) => ({ ...one, maxRefusals: 2 })) },
@@ -303,12 +308,12 @@ test('a record that no frame can carry goes to the dead letters, and the next on
   )
 })
 
-test('a configuration that cannot work is refused before anything starts', () => {
+test('a configuration that cannot work is refused before anything starts', async () => {
   const source = new MemorySource()
   const ports = { log: source, cursors: source, clock: systemClock, logger: silentLogger }
   const options = { upstreams: [{ name: 'c', url: 'nonsense' }], routes: [{ from: 'a/*', to: 'd:x/y' }] }
-  assert.throws(
-    () => startSync(options, ports),
+  await assert.rejects(
+    startSync(options, ports),
     (error: unknown) => error instanceof EdgeError && error.code === 'EDGE_CONFIG_INVALID',
   )
 })

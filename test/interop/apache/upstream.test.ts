@@ -94,7 +94,7 @@ for (const { name, variable, generation } of APACHE_SERVERS) {
         routes: [{ from: 'sensors/*', to: 'central:site-7/{topic}' }],
       }
       const ports = { log: source, cursors: source, clock: systemClock, logger: silentLogger }
-      let sync = startSync(syncOptions, ports)
+      let sync = await startSync(syncOptions, ports)
       context.after(() => sync.close())
       const expected: string[][] = partitions.map(() => [])
       let appended = 0
@@ -113,7 +113,7 @@ for (const { name, variable, generation } of APACHE_SERVERS) {
         await delay(700)
         await sync.close()
         if (kill === 1) source.cursors.clear()
-        sync = startSync(syncOptions, ports)
+        sync = await startSync(syncOptions, ports)
       }
       await eventually(() => appended === TOTAL && isCaughtUp(sync), 'drained', LIMIT_MS)
       const held = await readAll(`iggy://iggy:iggy@127.0.0.1:${server.tcpPort}`, 'site-7', 'temp', PARTITIONS)
