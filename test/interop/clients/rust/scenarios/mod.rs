@@ -32,7 +32,8 @@ pub async fn run(version: &str) {
         let address = match transport.as_str() {
             "tcp" => format!("iggy+tcp://iggy:iggy@{tcp}"),
             "websocket" => format!("iggy+ws://iggy:iggy@{websocket}"),
-            "quic" => format!("iggy+quic://iggy:iggy@{quic}"),
+            // Each of a consumer's tasks reconnects in its turn, and each waits this long after the one before.
+            "quic" => format!("iggy+quic://iggy:iggy@{quic}?reconnection_reestablish_after=1s"),
             _ => format!("iggy+http://iggy:iggy@{http}"),
         };
         let world = World::new(address, transport == "http", format!("{name}-rust"));
