@@ -158,14 +158,15 @@ class Planner {
 
   /** @returns bytes that stay over. */
   limitDisk(): number {
-    const slots = this.topics.flatMap((topic) => topic.slots)
-    const droppable = slots.filter((slot) => slot.overflow === 'drop-oldest')
-    if (this.#diskExcess() > 0) this.#relieve(droppable, 'disk-budget')
-    if (this.#diskExcess() <= 0) return 0
+    const isEnough = (): boolean => this.#diskExcess() <= 0
+    if (isEnough()) return 0
+    const droppable = this.#droppable()
+    this.#relieve(droppable, 'disk-budget', isEnough)
+    if (isEnough()) return 0
     for (const { topic, slots: own } of this.topics) {
       if (topic.overflow !== 'drop-oldest') this.#refuse(own, topic.overflow)
     }
-    this.#relieve(droppable, 'disk-budget-unread')
+    this.#relieve(droppable, 'disk-budget-unread', isEnough)
     return Math.max(0, this.#diskExcess())
   }
 
@@ -190,20 +191,19 @@ class Planner {
 
   /** Oldest segments, so that as much as this has a place: those that all have read, else the others. */
   #replaceHeads(sizeBytes: number): void {
-    const slots = this.topics.flatMap((topic) => topic.slots).filter(({ overflow }) => overflow === 'drop-oldest')
-    for (const reason of ['disk-budget', 'disk-budget-unread'] as const) {
-      const isKept = reason === 'disk-budget' ? isHeld : isNeverHeld
-      for (const { slot, segment } of oldestFirst(slots, filesOf, isKept)) {
-        if (this.#freedBytes >= sizeBytes) return
-        this.#take(slot, segment, reason)
-      }
-    }
+    const isEnough = (): boolean => this.#freedBytes >= sizeBytes
+    this.#relieve(this.#droppable(), 'disk-budget', isEnough)
+    this.#relieve(this.#droppable(), 'disk-budget-unread', isEnough)
   }
 
-  #relieve(slots: readonly Slot[], reason: 'disk-budget' | 'disk-budget-unread'): void {
+  #droppable(): readonly Slot[] {
+    return this.topics.flatMap((topic) => topic.slots).filter(({ overflow }) => overflow === 'drop-oldest')
+  }
+
+  #relieve(slots: readonly Slot[], reason: 'disk-budget' | 'disk-budget-unread', isEnough: () => boolean): void {
     const isKept = reason === 'disk-budget' ? isHeld : isNeverHeld
     for (const { slot, segment } of oldestFirst(slots, filesOf, isKept)) {
-      if (this.#diskExcess() <= 0) return
+      if (isEnough()) return
       this.#take(slot, segment, reason)
     }
   }
