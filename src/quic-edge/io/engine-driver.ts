@@ -16,6 +16,7 @@ import { type Entry, UdpEndpoint } from '../engine/endpoint/udp-endpoint.ts'
 import type { TlsIdentity } from '../engine/tls/api.ts'
 import { createIdentity } from '../engine/tls/identity.ts'
 import { TlsServer } from '../engine/tls/tls-server.ts'
+import { INITIAL_DATAGRAM_SIZE_MIN } from '../engine/wire/packet-header.ts'
 import type { ListenOptions, QuicDriver, QuicListener, SessionGate, SessionLimits, SessionRequest } from '../ports.ts'
 import { EngineSession } from './engine-session.ts'
 
@@ -31,7 +32,7 @@ const MAX_RESETS_PER_SECOND = 100
 const REFUSAL_LOG_INTERVAL_US = 1_000_000
 const MAX_ACK_DELAY_MS = 25
 /** Passes every path that QUIC may use; larger ones would have to be probed for. */
-const DATAGRAM_BYTES = 1200
+const DATAGRAM_BYTES = INITIAL_DATAGRAM_SIZE_MIN
 /** Of one stream: above it handlers wait before they write more. So much on each of its streams may wait for a slow peer unseen. */
 const SEND_HIGH_WATER_BYTES = 64 * 1024
 

@@ -7,9 +7,9 @@
  */
 import { LEVEL } from '../tls/api.ts'
 import { FRAME } from '../wire/frame-type.ts'
+import { INITIAL_DATAGRAM_SIZE_MIN } from '../wire/packet-header.ts'
 import { CLOSE_FRAME_SIZE_MAX } from './closing.ts'
 import { PacketBuilder } from './packet-builder.ts'
-import { INITIAL_DATAGRAM_SIZE_MIN } from './packet-receiver.ts'
 import type { PacketSpace } from './packet-space.ts'
 import type { ConnectionParts } from './parts.ts'
 import { DATAGRAM_ROOM_MIN, type Path } from './path.ts'

@@ -8,6 +8,7 @@ import { LEVEL } from '../tls/api.ts'
 import { FRAME, STREAM_BIT } from '../wire/frame-type.ts'
 import { QuicError, TRANSPORT_ERROR } from '../wire/quic-error.ts'
 import { Reader } from '../wire/reader.ts'
+import { STREAM_COUNT_MAX } from '../wire/transport-parameters.ts'
 import { varintSize } from '../wire/varint.ts'
 import { readAckFrame } from './ack-frame.ts'
 import type { CloseInfo } from './api.ts'
@@ -16,8 +17,6 @@ import type { ConnectionParts } from './parts.ts'
 import type { Path } from './path.ts'
 import { CHALLENGE_SIZE } from './path.ts'
 
-/** Streams of one direction that a limit may name: their numbers are varints (RFC 9000 section 4.6). */
-const STREAM_COUNT_MAX = 2 ** 60
 const STREAM_LAST = FRAME.stream + STREAM_BIT.fin + STREAM_BIT.length + STREAM_BIT.offset
 
 /** Where a packet came from. */

@@ -6,6 +6,7 @@
  */
 import { FRAME } from '../wire/frame-type.ts'
 import { QuicError, TRANSPORT_ERROR } from '../wire/quic-error.ts'
+import { STATELESS_RESET_TOKEN_SIZE } from '../wire/transport-parameters.ts'
 import type { Writer } from '../wire/writer.ts'
 import type { ConnectionHost } from './api.ts'
 import { areEqualBytes } from './bytes.ts'
@@ -16,7 +17,7 @@ export const LOCAL_ID_SIZE = 8
 /** The one in use, one for the next address and one to spare. */
 export const LOCAL_IDS_MAX = 3
 /** Type, sequence, threshold, size, id, token. */
-const NEW_ID_FRAME_SIZE_MAX = 1 + 8 + 1 + 1 + LOCAL_ID_SIZE + 16
+const NEW_ID_FRAME_SIZE_MAX = 1 + 8 + 1 + 1 + LOCAL_ID_SIZE + STATELESS_RESET_TOKEN_SIZE
 
 export class LocalIds {
   readonly #host: ConnectionHost

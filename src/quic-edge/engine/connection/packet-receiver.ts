@@ -10,6 +10,7 @@ import {
   expandPacketNumber,
   hasFixedBit,
   hasReservedBits,
+  INITIAL_DATAGRAM_SIZE_MIN,
   isLongHeader,
   keyPhaseOf,
   type LongHeader,
@@ -18,17 +19,12 @@ import {
   truncatedPacketNumber,
 } from '../wire/packet-header.ts'
 import { QuicError, TRANSPORT_ERROR } from '../wire/quic-error.ts'
-import { STATELESS_RESET_TOKEN_SIZE } from '../wire/transport-parameters.ts'
+import { STATELESS_RESET_SIZE_MIN } from '../wire/transport-parameters.ts'
 import { areEqualBytes } from './bytes.ts'
 import type { PhaseKeys } from './key-phases.ts'
 import { LOCAL_ID_SIZE } from './local-ids.ts'
 import type { PacketSpace } from './packet-space.ts'
 import type { ConnectionParts } from './parts.ts'
-
-/** Datagrams with Initial packets are at least that large, or somebody tries to make us send more than was received. */
-export const INITIAL_DATAGRAM_SIZE_MIN = 1200
-/** A reset looks like a short packet of that size at least. */
-const STATELESS_RESET_SIZE_MIN = 5 + STATELESS_RESET_TOKEN_SIZE
 
 /** One packet, opened. */
 export interface OpenedPacket {

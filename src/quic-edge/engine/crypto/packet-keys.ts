@@ -6,6 +6,7 @@
  */
 import { type CipherGCMTypes, type Cipheriv, createCipheriv, createDecipheriv } from 'node:crypto'
 import { assert } from '../../../assert.ts'
+import { isLongHeader } from '../wire/packet-header.ts'
 import { AES_128_GCM, type CipherSuite } from './cipher-suite.ts'
 import { expandLabel, extract } from './hkdf.ts'
 
@@ -18,7 +19,6 @@ export const PROTECTED_SIZE_MIN = SAMPLE_DISTANCE + SAMPLE_SIZE
 
 const NONCE_SIZE = 12
 const TAG_OPTIONS = { authTagLength: TAG_SIZE }
-const LONG_FORM = 0x80
 const MASK_INPUT = new Uint8Array(5)
 /** Of version 1: makes the Initial secrets of the client's first destination id (RFC 9001 section 5.2). */
 const INITIAL_SALT = Uint8Array.fromHex('38762cf7f55934b34d179ae6a4c80cadccbb7f0a')
@@ -186,7 +186,7 @@ function sampleMask(keys: PacketKeys, datagram: Uint8Array, packetNumberAt: numb
 
 /** The long form keeps its type readable, the short form only its form and the fixed bit. */
 function maskedBits(first: number): number {
-  return (first & LONG_FORM) !== 0 ? 0x0f : 0x1f
+  return isLongHeader(first) ? 0x0f : 0x1f
 }
 
 function createHeaderCipher(suite: CipherSuite, secret: Uint8Array): HeaderCipher {

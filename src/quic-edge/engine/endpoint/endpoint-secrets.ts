@@ -13,8 +13,8 @@
  */
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
 import { Reader } from '../wire/reader.ts'
+import { STATELESS_RESET_TOKEN_SIZE } from '../wire/transport-parameters.ts'
 
-export const RESET_TOKEN_SIZE = 16
 /** A client answers a Retry within a round trip. */
 const TOKEN_LIFE_MS = 15_000
 const MARK_SIZE = 4
@@ -82,7 +82,7 @@ export class EndpointSecrets {
 
   /** 16 bytes that nobody can guess from the connection id. */
   resetToken(idView: Uint8Array): Uint8Array {
-    return createHmac('sha256', this.#resetKey).update(idView).digest().subarray(0, RESET_TOKEN_SIZE)
+    return createHmac('sha256', this.#resetKey).update(idView).digest().subarray(0, STATELESS_RESET_TOKEN_SIZE)
   }
 }
 

@@ -7,8 +7,10 @@
  * accepts is forgotten again when nothing in it authenticates.
  */
 import type { PeerAddress } from '../connection/api.ts'
+import { LOCAL_ID_SIZE } from '../connection/local-ids.ts'
 import {
   hasFixedBit,
+  INITIAL_DATAGRAM_SIZE_MIN,
   type InvariantHeader,
   isLongHeader,
   type LongHeader,
@@ -20,10 +22,6 @@ import {
 import { TRANSPORT_ERROR } from '../wire/quic-error.ts'
 import { refusalPacket, retryPacket, statelessReset, versionNegotiation } from './stateless-packets.ts'
 
-/** All ids that we choose have this size: a short header does not say where its id ends. */
-export const LOCAL_ID_SIZE = 8
-/** A client pads its Initials to this, so that answering them does not amplify (RFC 9000 section 14.1). */
-const INITIAL_DATAGRAM_SIZE_MIN = 1200
 /** Of the id that a client chooses for its first Initial (RFC 9000 section 7.2). */
 const INITIAL_ID_SIZE_MIN = 8
 /** Short header, id, and what a packet needs to be told from noise: smaller ones are not worth a look. */

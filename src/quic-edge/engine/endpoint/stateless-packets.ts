@@ -12,16 +12,14 @@ import {
   writeRetry,
   writeVersionNegotiation,
 } from '../wire/packet-header.ts'
+import { STATELESS_RESET_SIZE_MIN, STATELESS_RESET_TOKEN_SIZE } from '../wire/transport-parameters.ts'
 import { Writer } from '../wire/writer.ts'
-import { RESET_TOKEN_SIZE } from './endpoint-secrets.ts'
 
 /** Two ids of 255 bytes and what stands around them. */
 const NEGOTIATION_SIZE_MAX = 600
 /** One of the versions reserved to be unknown (RFC 9000 section 15): clients must not choke on what they do not know. */
 const GREASE_VERSION = 0x0a1a_2a3a
 const PACKET_NUMBER_SIZE = 2
-/** Below it a packet cannot be taken for one of a connection (RFC 9000 section 10.3). */
-const RESET_SIZE_MIN = 21
 /** As large as a small packet, no larger: nothing is gained by more. */
 const RESET_SIZE_MAX = 43
 
@@ -81,9 +79,9 @@ export function statelessReset(
   random: (size: number) => Uint8Array,
 ): Uint8Array | undefined {
   const size = Math.min(receivedSize - 1, RESET_SIZE_MAX)
-  if (size < RESET_SIZE_MIN) return undefined
+  if (size < STATELESS_RESET_SIZE_MIN) return undefined
   const packet = new Uint8Array(random(size))
   packet[0] = ((packet[0] ?? 0) & 0x3f) | 0x40
-  packet.set(token, size - RESET_TOKEN_SIZE)
+  packet.set(token, size - STATELESS_RESET_TOKEN_SIZE)
   return packet
 }

@@ -18,6 +18,11 @@ export const VERSION_1 = 1
 /** Of version 1. Other versions may have longer ones, up to what a byte counts; answering them must still work. */
 export const CONNECTION_ID_SIZE_MAX = 20
 export const RETRY_TAG_SIZE = 16
+/**
+ * What every path carries (RFC 9000 section 14). Datagrams with Initial packets are at least that large, so that whoever answers
+ * one does not send more than was received.
+ */
+export const INITIAL_DATAGRAM_SIZE_MIN = 1200
 
 export const PACKET_TYPE = { initial: 0, zeroRtt: 1, handshake: 2, retry: 3 } as const
 export type PacketType = (typeof PACKET_TYPE)[keyof typeof PACKET_TYPE]

@@ -8,6 +8,7 @@
  * Left out on purpose: `preferred_address` (a client ignores it, a server never sends it) and version information. Ids that
  * are not known are skipped, as reserved ones must be.
  */
+import { CONNECTION_ID_SIZE_MAX, INITIAL_DATAGRAM_SIZE_MIN } from './packet-header.ts'
 import { QuicError, TRANSPORT_ERROR } from './quic-error.ts'
 import { Reader } from './reader.ts'
 import { VARINT_MAX, varintSize } from './varint.ts'
@@ -34,9 +35,10 @@ const ID = {
 } as const
 
 export const STATELESS_RESET_TOKEN_SIZE = 16
-const CONNECTION_ID_SIZE_MAX = 20
-const DATAGRAM_SIZE_MIN = 1200
-const STREAM_COUNT_MAX = 2 ** 60
+/** A reset looks like a short packet of that size at least (RFC 9000 section 10.3). */
+export const STATELESS_RESET_SIZE_MIN = 5 + STATELESS_RESET_TOKEN_SIZE
+/** Streams of one direction that a limit may name: their numbers are varints (RFC 9000 section 4.6). */
+export const STREAM_COUNT_MAX = 2 ** 60
 const ACK_DELAY_EXPONENT_MAX = 20
 const ACK_DELAY_MS_MAX = 2 ** 14 - 1
 const CONNECTION_ID_LIMIT_MIN = 2
@@ -124,7 +126,7 @@ const connectionId = (key: BytesKey, isServerOnly: boolean): BytesRule => ({
 
 const NUMBER_RULES = new Map<number, NumberRule>([
   [ID.idleTimeoutMs, anyNumber('idleTimeoutMs')],
-  [ID.maxDatagramSize, { ...anyNumber('maxDatagramSize'), min: DATAGRAM_SIZE_MIN }],
+  [ID.maxDatagramSize, { ...anyNumber('maxDatagramSize'), min: INITIAL_DATAGRAM_SIZE_MIN }],
   [ID.maxData, anyNumber('maxData')],
   [ID.maxStreamDataBidiLocal, anyNumber('maxStreamDataBidiLocal')],
   [ID.maxStreamDataBidiRemote, anyNumber('maxStreamDataBidiRemote')],
