@@ -11,7 +11,6 @@ import { Waiters } from './waiters.ts'
 
 /** Application codes that Apache's server closes its QUIC connections with. */
 export const STREAM_CLIENT_CODES = {
-  handshakeFailed: 0x1001,
   authFailed: 0x1002,
   shutdown: 0x1003,
   protocolViolation: 0x1004,
