@@ -156,7 +156,12 @@ export class EdgeError extends Error {
 /** @returns `error` itself when it is one of ours, else an EDGE_INTERNAL that carries it as its cause. */
 export function toEdgeError(error: unknown): EdgeError {
   if (error instanceof EdgeError) return error
-  return new EdgeError('EDGE_INTERNAL', error instanceof Error ? error.message : String(error), { cause: error })
+  return new EdgeError('EDGE_INTERNAL', messageOf(error), { cause: error })
+}
+
+/** @returns what it says, whatever was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }
 
 /** @returns the system's code (`ENOENT`) that an error of Node's has, or one of ours that was made of it; empty without one. */

@@ -1,4 +1,5 @@
 /** One WebTransport session of quinn as the package wants it. */
+import { messageOf } from '../errors.ts'
 import { QuinnStream } from './adapter-stream.ts'
 import type { NativeBiStream, NativeRecvStream, NativeSendStream, NativeSession } from './native-types.ts'
 import type { SessionOwner } from './package-types.ts'
@@ -25,7 +26,7 @@ export class QuinnSession {
     this.jsobj?.onReady(native.protocol === null ? {} : { protocol: native.protocol })
     native.closed().then(
       (info) => this.#down(info.closeCode, info.reason),
-      (error) => this.#down(0, error instanceof Error ? error.message : String(error)),
+      (error) => this.#down(0, messageOf(error)),
     )
     void this.#repeat(async () => this.#addBoth(await native.acceptBi(), true, 0))
     void this.#repeat(async () => this.#add(undefined, await native.acceptUni(), true, 0))
@@ -38,7 +39,7 @@ export class QuinnSession {
       this.#native?.sendDatagram(Buffer.from(bytesView.buffer, bytesView.byteOffset, bytesView.byteLength))
       return { code: 'success' }
     } catch (error) {
-      return { code: 'internalError', message: error instanceof Error ? error.message : String(error) }
+      return { code: 'internalError', message: messageOf(error) }
     }
   }
 

@@ -1,4 +1,5 @@
 /** One stream of quinn as the WebTransport package wants it. */
+import { messageOf } from '../errors.ts'
 import type { NativeRecvStream, NativeSendStream } from './native-types.ts'
 import type { StreamOwner, TransportStream } from './package-types.ts'
 
@@ -145,7 +146,7 @@ function asBuffer(view: Uint8Array): Buffer {
 
 /** The native layer gives a peer's error code only as text. */
 function codeOf(error: unknown): number {
-  const match = /(?:code|error)[: ]+(\d+)/.exec(error instanceof Error ? error.message : String(error))
+  const match = /(?:code|error)[: ]+(\d+)/.exec(messageOf(error))
   return Number(match?.[1] ?? 0)
 }
 

@@ -9,7 +9,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node
 import { createRequire } from 'node:module'
 import { constants, homedir } from 'node:os'
 import path from 'node:path'
-import { EdgeError } from '../errors.ts'
+import { EdgeError, messageOf } from '../errors.ts'
 import { lowerGlibc } from './lower-glibc.ts'
 import { PINNED_ADDONS, type PinnedAddon } from './pinned-addons.ts'
 
@@ -115,10 +115,6 @@ function sha256OfFile(file: string): string | undefined {
 
 function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex')
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 function missing(why: string, cause?: unknown): EdgeError {

@@ -10,7 +10,7 @@
 import { closeSync } from 'node:fs'
 import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
-import { EdgeError } from '../errors.ts'
+import { EdgeError, messageOf } from '../errors.ts'
 import { cacheAddon, holdsAddon, type PackedAddon, unnamedFiles, writeAll } from './addon-file.ts'
 
 interface LoadedAddon {
@@ -38,7 +38,7 @@ export function loadAddon(name: string): unknown {
       loaded.set(name, result)
       return result.exports
     } catch (error) {
-      reasons.push(error instanceof Error ? error.message : String(error))
+      reasons.push(messageOf(error))
     }
   }
   throw new EdgeError('EDGE_FEATURE_MISSING', `addon ${name} cannot be loaded: ${reasons.join('; ')}`)
@@ -83,7 +83,7 @@ function fromUnnamedFile(addon: PackedAddon): LoadedAddon {
       unnamedCount++
       return { exports: openSharedObject(`/proc/self/fd/${'./'.repeat(unnamedCount)}${file}`), source: place }
     } catch (error) {
-      reasons.push(`${place}: ${error instanceof Error ? error.message : String(error)}`)
+      reasons.push(`${place}: ${messageOf(error)}`)
     } finally {
       closeSync(file)
     }

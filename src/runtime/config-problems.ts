@@ -5,6 +5,7 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
+import { messageOf } from '../errors.ts'
 import { checkPlainQuicKey } from '../quic-edge/index.ts'
 import { firstWord } from './config/load.ts'
 import type { Config } from './config/schema.ts'
@@ -141,18 +142,18 @@ function findCertificateProblems({ isWanted, check, certificate, privateKey }: C
   try {
     new X509Certificate(cert)
   } catch (error) {
-    return [`${certificate.key}: "${certificate.path}" holds no certificate in PEM: ${reasonOf(error)}`]
+    return [`${certificate.key}: "${certificate.path}" holds no certificate in PEM: ${messageOf(error)}`]
   }
   try {
     createSecureContext({ cert, key })
   } catch (error) {
-    return [`${privateKey.key}: "${privateKey.path}" is no key of ${certificate.key}: ${reasonOf(error)}`]
+    return [`${privateKey.key}: "${privateKey.path}" is no key of ${certificate.key}: ${messageOf(error)}`]
   }
   try {
     check?.(cert, key)
     return []
   } catch (error) {
-    return [`${privateKey.key}: "${privateKey.path}": ${reasonOf(error)}`]
+    return [`${privateKey.key}: "${privateKey.path}": ${messageOf(error)}`]
   }
 }
 
@@ -164,9 +165,7 @@ function readPem({ key, path }: { key: string; path: string }, problems: string[
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
-    problems.push(`${key}: "${path}" cannot be read: ${reasonOf(error)}`)
+    problems.push(`${key}: "${path}" cannot be read: ${messageOf(error)}`)
     return null
   }
 }
-
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

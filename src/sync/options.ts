@@ -1,5 +1,5 @@
 /** Settings of store-and-forward, as configured and as filled up with defaults. Pure. */
-import { EdgeError } from '../errors.ts'
+import { EdgeError, messageOf } from '../errors.ts'
 import { type ConnectionTarget, parseConnectionString } from '../sdk/index.ts'
 import { parseRoute, type Route, type RouteSpec } from './core/route.ts'
 import { SYNC_DEFAULTS, type SyncDefaults } from './defaults.ts'
@@ -33,7 +33,7 @@ export function readSyncOptions(options: SyncOptions): SyncSettings {
     try {
       return [read()]
     } catch (error) {
-      problems.push(error instanceof Error ? error.message : String(error))
+      problems.push(messageOf(error))
       return []
     }
   }
@@ -56,7 +56,7 @@ function targetOf(name: string, url: string): ConnectionTarget {
   try {
     return parseConnectionString(url)
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
+    const reason = messageOf(cause)
     throw new EdgeError('EDGE_CONFIG_INVALID', `sync upstream "${name}": ${reason}`, { cause })
   }
 }

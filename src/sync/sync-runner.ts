@@ -1,6 +1,6 @@
 /** All links and routes of one edge: which topic goes where, and which upstream is tried when. */
 import { US_MS } from '../clock.ts'
-import { EdgeError } from '../errors.ts'
+import { EdgeError, messageOf } from '../errors.ts'
 import { describeTarget } from '../sdk/index.ts'
 import type { ForwarderView } from './core/forwarder-protocol.ts'
 import { idPrefix } from './core/message-id.ts'
@@ -132,7 +132,7 @@ export class SyncRunner implements Sync {
     try {
       return route.target(topic)
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error)
+      const reason = messageOf(error)
       this.#warnOnce('sync.route.name-invalid', { route: route.name, topic: topic.topicName, reason })
       return undefined
     }

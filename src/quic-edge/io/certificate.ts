@@ -19,7 +19,7 @@ import { mkdir, open, readFile, rename, writeFile } from 'node:fs/promises'
 import { hostname, networkInterfaces } from 'node:os'
 import path from 'node:path'
 import type { Clock } from '../../clock.ts'
-import { EdgeError, systemCodeOf, toEdgeError } from '../../errors.ts'
+import { EdgeError, messageOf, systemCodeOf, toEdgeError } from '../../errors.ts'
 import { type Logger, silentLogger } from '../../logger.ts'
 import { encodeSelfSigned } from '../core/self-signed.ts'
 import { QUIC_EDGE_DEFAULTS } from '../defaults.ts'
@@ -136,7 +136,7 @@ function describe(certificatePem: string, privateKeyPem: string, isSelfSigned: b
     }
   } catch (error) {
     if (error instanceof EdgeError) throw error
-    const text = error instanceof Error ? error.message : String(error)
+    const text = messageOf(error)
     throw new EdgeError('EDGE_CONFIG_INVALID', `certificate or private key cannot be used: ${text}`, { cause: error })
   }
 }
@@ -169,7 +169,7 @@ async function keep(file: string, certificate: Certificate): Promise<void> {
       await folder.close()
     }
   } catch (error) {
-    const text = error instanceof Error ? error.message : String(error)
+    const text = messageOf(error)
     const details = { code: systemCodeOf(error) }
     throw new EdgeError('EDGE_IO', `the certificate cannot be kept: ${text}`, { cause: error, details })
   }
@@ -179,7 +179,7 @@ async function readPem(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8')
   } catch (error) {
-    const text = error instanceof Error ? error.message : String(error)
+    const text = messageOf(error)
     throw new EdgeError('EDGE_CONFIG_INVALID', `certificate file: ${text}`, { cause: error })
   }
 }

@@ -4,7 +4,7 @@
  * Every incoming stream is taken from the package at once, whatever becomes of it: what is not taken there waits in queues
  * without a bound. Streams above the limit and all unidirectional ones are given up on the spot.
  */
-import { EdgeError } from '../../errors.ts'
+import { EdgeError, messageOf } from '../../errors.ts'
 import { ByteStream, type PackageSession, type PackageStream } from '../../quinn-transport/index.ts'
 import { QUIC_EDGE_DEFAULTS } from '../defaults.ts'
 import {
@@ -277,8 +277,4 @@ class DatagramSender {
 function giveUp(stream: PackageStream, code: number): void {
   stream.readable.cancel({ code }).catch(() => {})
   stream.writable.abort({ code }).catch(() => {})
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -1,5 +1,5 @@
 /** What both drivers do with a server of the WebTransport package: ask the gate, take sessions, wait for it to listen. */
-import { EdgeError } from '../../errors.ts'
+import { EdgeError, messageOf } from '../../errors.ts'
 import type { PackageDecision, PackageHeaders, PackageServer } from '../../quinn-transport/index.ts'
 import type { ListenOptions, SessionGate, SessionRequest } from '../ports.ts'
 import type { SessionHost } from './session-host.ts'
@@ -66,7 +66,7 @@ function pathOf(pathAndQuery: string): string {
 }
 
 function listenError(error: unknown, options: ListenOptions): EdgeError {
-  const text = error instanceof Error ? error.message : String(error)
+  const text = messageOf(error)
   const at = `${options.host}:${options.port}`
   if (/EADDRINUSE|address already in use/i.test(text)) {
     return new EdgeError('EDGE_ADDRESS_IN_USE', `address ${at} is taken by another process`, { cause: error })

@@ -1,6 +1,6 @@
 /** Finds the configuration that the words of a command mean. */
 import { existsSync, readFileSync } from 'node:fs'
-import { EdgeError } from '../../errors.ts'
+import { EdgeError, messageOf } from '../../errors.ts'
 import { ourVariable, readIggyEnvironment } from '../config/iggy-environment.ts'
 import { type IggyFile, readIggyFile } from '../config/iggy-file.ts'
 import { type ConfigSources, configInvalid, type ReadConfig, readConfig } from '../config/load.ts'
@@ -73,7 +73,7 @@ function readConfigFile(name: string): { name: string; text: string } {
   try {
     return { name, text: readFileSync(name, 'utf8') }
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     throw new EdgeError('EDGE_CONFIG_INVALID', `configuration file ${name} cannot be read: ${reason}`, { cause: error })
   }
 }

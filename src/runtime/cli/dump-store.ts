@@ -5,7 +5,7 @@ import { createWriteStream } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
-import { EdgeError } from '../../errors.ts'
+import { EdgeError, messageOf } from '../../errors.ts'
 import { type InspectedTopic, openInspection, type StoreInspection } from '../../log/index.ts'
 import { unpackMessages } from '../../sdk/index.ts'
 import type { CommandContext } from './command.ts'
@@ -30,7 +30,7 @@ export async function dumpStore(values: Values, context: CommandContext): Promis
     }
   } catch (cause) {
     if (cause instanceof EdgeError) throw cause
-    const reason = cause instanceof Error ? cause.message : String(cause)
+    const reason = messageOf(cause)
     throw new EdgeError('EDGE_IO', `${values.required('output')} cannot be written: ${reason}`, { cause })
   }
   const errors = inspection.findings.filter(({ level }) => level === 'error')

@@ -4,7 +4,7 @@
  * `{"stream":"s","topic":"t","partition":0,"offset":12,"id":"..","timestamp_us":..,"origin_us":..,"headers":"","payload":""}`
  * Bytes are base64; `id` is decimal text, as it may have 39 digits. Only `payload` is needed to send a line again.
  */
-import { EdgeError } from '../../errors.ts'
+import { EdgeError, messageOf } from '../../errors.ts'
 import { parseJson, stringifyExact } from '../http/json.ts'
 
 export interface MessageLine {
@@ -54,7 +54,7 @@ export function parseMessageLine(line: string, number: number): ReadLine {
       originUs: originUs === null ? null : BigInt(String(originUs)),
     }
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
+    const reason = messageOf(cause)
     throw new EdgeError('EDGE_READING_INVALID', `line ${number}: expected a message as JSON, found ${reason}`, {
       cause,
     })

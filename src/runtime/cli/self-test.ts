@@ -11,7 +11,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '../../clock.ts'
-import { EdgeError } from '../../errors.ts'
+import { EdgeError, messageOf } from '../../errors.ts'
 import { type Appended, LOG_SETTINGS, type Log, openLog, type Partition } from '../../log/index.ts'
 import { silentLogger } from '../../logger.ts'
 import { type QuicSessionEvents, startQuicEdge } from '../../quic-edge/index.ts'
@@ -55,7 +55,7 @@ export async function runSelfTest(print: (line: string) => void): Promise<number
       print(`ok      ${check.name}: ${seen} (${Math.round(performance.now() - startMs)} ms)`)
     } catch (error) {
       failedCount++
-      print(`FAILED  ${check.name}: ${error instanceof Error ? error.message : String(error)}`)
+      print(`FAILED  ${check.name}: ${messageOf(error)}`)
     } finally {
       await removeFolder(folder)
     }

@@ -5,7 +5,7 @@
  */
 import { createServer, type Server, type Socket } from 'node:net'
 import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls'
-import { EdgeError } from '../../errors.ts'
+import { EdgeError, messageOf } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
 import { detectProtocol } from '../../sdk/wire/detect.ts'
 import type { ByteSession, ByteTransport } from './byte-session.ts'
@@ -202,7 +202,7 @@ export function secureContextOf(tls: { certificatePem: string; privateKeyPem: st
   try {
     return createSecureContext({ cert: tls.certificatePem, key: tls.privateKeyPem })
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
+    const reason = messageOf(cause)
     throw new EdgeError('EDGE_CONFIG_INVALID', `TLS certificate and key: ${reason}`, { cause })
   }
 }

@@ -6,7 +6,7 @@
 import { Resolver, lookup as systemLookup } from 'node:dns/promises'
 import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
-import { EdgeError } from '../../errors.ts'
+import { EdgeError, messageOf } from '../../errors.ts'
 
 export interface HostAddress {
   readonly address: string
@@ -40,7 +40,7 @@ export async function lookupHost(host: string, signal: AbortSignal): Promise<rea
     })
   } catch (cause) {
     if (cause instanceof EdgeError) throw cause
-    const text = cause instanceof Error ? cause.message : String(cause)
+    const text = messageOf(cause)
     throw new EdgeError('EDGE_UPSTREAM_UNREACHABLE', `name lookup of ${host}: ${text}`, {
       cause,
       details: { reason: 'name' },

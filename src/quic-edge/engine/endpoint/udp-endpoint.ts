@@ -4,7 +4,7 @@
  */
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { lookup } from 'node:dns/promises'
-import { EdgeError, systemCodeOf } from '../../../errors.ts'
+import { EdgeError, messageOf, systemCodeOf } from '../../../errors.ts'
 import type { Logger } from '../../../logger.ts'
 import type { ConnectionHost, EngineConnection, PeerAddress } from '../connection/api.ts'
 import type { Acceptance, Router } from './router.ts'
@@ -250,5 +250,3 @@ function bind(socket: Socket, address: string, { host, port }: UdpEndpointOption
     })
   })
 }
-
-const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))

@@ -3,7 +3,7 @@
  * are loaded, so that no handshake can fail for it.
  */
 import { constants, createPrivateKey, type KeyObject, sign, X509Certificate } from 'node:crypto'
-import { EdgeError } from '../../../errors.ts'
+import { EdgeError, messageOf } from '../../../errors.ts'
 import { SIGNATURE_SCHEME, type SignatureScheme, type TlsIdentity } from './api.ts'
 
 const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
@@ -75,7 +75,7 @@ function readable<Value>(what: string, read: () => Value): Value {
   try {
     return read()
   } catch (error) {
-    const text = error instanceof Error ? error.message : String(error)
+    const text = messageOf(error)
     throw invalid(`${what} cannot be read: ${text}`, error)
   }
 }

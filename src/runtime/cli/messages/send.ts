@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
-import { EdgeError } from '../../../errors.ts'
+import { EdgeError, messageOf } from '../../../errors.ts'
 import type { Client, OutgoingMessage } from '../../../sdk/index.ts'
 import type { Partitioning } from '../../../sdk/wire/primitives.ts'
 import { decodeUserHeaders } from '../../../sdk/wire/user-headers.ts'
@@ -99,7 +99,7 @@ async function* linesOf(source: Readable, name = 'standard input'): AsyncGenerat
     }
   } catch (cause) {
     if (cause instanceof EdgeError) throw cause
-    const reason = cause instanceof Error ? cause.message : String(cause)
+    const reason = messageOf(cause)
     throw new EdgeError('EDGE_IO', `${name} cannot be read: ${reason}`, { cause })
   }
 }

@@ -1,5 +1,6 @@
 /** Frames as bytes: CBOR through cbor-x, configured so that it writes and takes the protocol's subset only. */
 import { Decoder, Encoder } from 'cbor-x'
+import { messageOf } from '../../../errors.ts'
 import { frameFault } from './error-codes.ts'
 import type { Field } from './fields.ts'
 import { FIRST_IGNORABLE_TYPE, FRAMES, type Frame, type FrameType } from './frames.ts'
@@ -121,7 +122,7 @@ function decodeField(definition: Definition, name: string, field: Field<unknown>
   try {
     return field.decode(item)
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
+    const why = messageOf(error)
     throw frameFault('frame-invalid', `${definition.type}.${name}: ${why}`)
   }
 }
