@@ -1,16 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { silentLogger } from '../../../../src/logger.ts'
 import type { ByteTransport } from '../../../../src/runtime/server/byte-session.ts'
 import { Connection } from '../../../../src/runtime/server/connection.ts'
-import { connectionLimitsOf, MAX_SENDS_IN_FLIGHT, TCP_SETTINGS } from '../../../../src/runtime/server/defaults.ts'
-import { createServerContext, type ServerContext } from '../../../../src/runtime/server/server-context.ts'
-import { writeRequestFrame } from '../../../../src/sdk/wire/classic/frame.ts'
+import { MAX_SENDS_IN_FLIGHT } from '../../../../src/runtime/server/defaults.ts'
+import type { ServerContext } from '../../../../src/runtime/server/server-context.ts'
 import { CODE } from '../../../../src/sdk/wire/codes.ts'
-import type { Request } from '../../../../src/sdk/wire/commands/index.ts'
-import { Writer } from '../../../../src/sdk/wire/writer.ts'
-import { defaultsOf } from '../../../../src/setting.ts'
-import { type BrokerWorld, batchOf, createBrokerWorld } from '../../../support/broker-world.ts'
+import { type BrokerWorld, batchOf } from '../../../support/broker-world.ts'
+import { createServerWorld, frameOf, LOGIN, PING, POLL, send, until } from '../../../support/server-world.ts'
 
 class FakeTransport implements ByteTransport {
   readonly kind = 'tcp'
@@ -55,19 +51,7 @@ class FakeTransport implements ByteTransport {
   }
 }
 
-const frameOf = (request: Request): Buffer => {
-  const writer = new Writer()
-  writeRequestFrame(writer, request)
-  return Buffer.from(writer.toBytes())
-}
-const LOGIN = frameOf({ code: CODE.loginUser, body: { username: 'iggy', password: 'iggy', version: '', context: '' } })
-const PING = frameOf({ code: CODE.ping, body: null })
 const STREAMS = frameOf({ code: CODE.getStreams, body: null })
-const send = (text = 'a') =>
-  frameOf({
-    code: CODE.sendMessages,
-    body: { stream: 's', topic: 't', partitioning: { kind: 'partition', partitionId: 0 }, batch: batchOf([0n, text]) },
-  })
 
 interface World extends AsyncDisposable {
   readonly world: BrokerWorld
@@ -79,17 +63,7 @@ interface World extends AsyncDisposable {
 }
 
 async function connect(budgetBytes = 1_000_000): Promise<World> {
-  const world = await createBrokerWorld()
-  const { broker, log, clock } = world
-  const server = createServerContext({
-    broker,
-    log,
-    clock,
-    logger: silentLogger,
-    limits: connectionLimitsOf(defaultsOf(TCP_SETTINGS)),
-    maxInFlightBytes: budgetBytes,
-    serverVersion: '0.9.0',
-  })
+  const { world, server, createTopic } = await createServerWorld(budgetBytes)
   const transport = new FakeTransport()
   const connection = new Connection(server, transport, () => undefined)
   return {
@@ -98,8 +72,7 @@ async function connect(budgetBytes = 1_000_000): Promise<World> {
     connection,
     server,
     async ready() {
-      await broker.createStream(world.root, 's')
-      await broker.createTopic(world.root, 's', { name: 't', partitionCount: 1, options: {} })
+      await createTopic()
       connection.receive(LOGIN)
       await until(() => transport.writes.length === 1)
       transport.writes.length = 0
@@ -109,12 +82,6 @@ async function connect(budgetBytes = 1_000_000): Promise<World> {
       await world[Symbol.asyncDispose]()
     },
   }
-}
-
-/** Lets promises and microtasks run until something is so; logins take a hash. */
-async function until(isSo: () => boolean): Promise<void> {
-  for (let turn = 0; turn < 2000 && !isSo(); turn++) await new Promise((resolve) => setTimeout(resolve, 1))
-  assert.ok(isSo())
 }
 
 describe('replies', () => {
@@ -138,28 +105,16 @@ describe('replies', () => {
   test('to large polls leave part by part, in order, also to a peer that takes none', async () => {
     await using it = await connect()
     await it.ready()
-    const poll = frameOf({
-      code: CODE.pollMessages,
-      body: {
-        consumer: { kind: 'consumer', id: 1 },
-        stream: 's',
-        topic: 't',
-        partitionId: 0,
-        strategy: { kind: 'first' },
-        count: 1000,
-        autoCommit: false,
-      },
-    })
     it.connection.receive(Buffer.concat(Array.from({ length: 5 }, () => send('x'.repeat(100_000)))))
     await until(() => it.transport.statuses().length === 5)
     it.transport.writes.length = 0
-    it.connection.receive(poll)
+    it.connection.receive(POLL)
     const whole = Buffer.concat(it.transport.writes)
     assert.equal(whole.length, 8 + 16 + 5 * 100_064)
     assert.ok(it.transport.writes.length > 2)
     it.transport.writes.length = 0
     it.transport.isSlow = true
-    it.connection.receive(poll)
+    it.connection.receive(POLL)
     it.transport.isSlow = false
     it.connection.drained()
     await until(() => it.transport.writes.reduce((sum, { length }) => sum + length, 0) === whole.length)

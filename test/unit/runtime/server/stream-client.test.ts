@@ -1,23 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { silentLogger } from '../../../../src/logger.ts'
 import type { ByteSession, ByteTransport, StreamCarrier } from '../../../../src/runtime/server/byte-session.ts'
-import {
-  connectionLimitsOf,
-  MAX_LARGE_ANSWERS,
-  MAX_REFUSED_STREAMS,
-  TCP_SETTINGS,
-} from '../../../../src/runtime/server/defaults.ts'
-import { createServerContext, type ServerContext } from '../../../../src/runtime/server/server-context.ts'
+import { MAX_LARGE_ANSWERS, MAX_REFUSED_STREAMS } from '../../../../src/runtime/server/defaults.ts'
+import type { ServerContext } from '../../../../src/runtime/server/server-context.ts'
 import { STREAM_CLIENT_CODES, StreamClient } from '../../../../src/runtime/server/stream-client.ts'
-import { writeRequestFrame } from '../../../../src/sdk/wire/classic/frame.ts'
 import { CODE, OPERATION } from '../../../../src/sdk/wire/codes.ts'
 import { encodeCommand, type Request } from '../../../../src/sdk/wire/commands/index.ts'
 import { PROTOCOL_VERSION } from '../../../../src/sdk/wire/dialect.ts'
 import { writeRequest } from '../../../../src/sdk/wire/vsr/frame.ts'
 import { Writer } from '../../../../src/sdk/wire/writer.ts'
-import { defaultsOf } from '../../../../src/setting.ts'
-import { type BrokerWorld, batchOf, createBrokerWorld } from '../../../support/broker-world.ts'
+import type { BrokerWorld } from '../../../support/broker-world.ts'
+import { createServerWorld, frameOf, LOGIN, PING, POLL, send, until } from '../../../support/server-world.ts'
 
 class FakeStream implements ByteTransport {
   readonly kind = 'quic'
@@ -70,32 +63,7 @@ class FakeCarrier implements StreamCarrier {
   }
 }
 
-const frameOf = (request: Request): Buffer => {
-  const writer = new Writer()
-  writeRequestFrame(writer, request)
-  return Buffer.from(writer.toBytes())
-}
-const LOGIN = frameOf({ code: CODE.loginUser, body: { username: 'iggy', password: 'iggy', version: '', context: '' } })
-const PING = frameOf({ code: CODE.ping, body: null })
 const ME = frameOf({ code: CODE.getMe, body: null })
-const send = (text = 'a') =>
-  frameOf({
-    code: CODE.sendMessages,
-    body: { stream: 's', topic: 't', partitioning: { kind: 'partition', partitionId: 0 }, batch: batchOf([0n, text]) },
-  })
-
-const POLL = frameOf({
-  code: CODE.pollMessages,
-  body: {
-    consumer: { kind: 'consumer', id: 1 },
-    stream: 's',
-    topic: 't',
-    partitionId: 0,
-    strategy: { kind: 'first' },
-    count: 1000,
-    autoCommit: false,
-  },
-})
 
 const REGISTER: Request = {
   code: CODE.loginRegister,
@@ -128,17 +96,7 @@ interface World extends AsyncDisposable {
 }
 
 async function connect(): Promise<World> {
-  const world = await createBrokerWorld()
-  const { broker, log, clock } = world
-  const server = createServerContext({
-    broker,
-    log,
-    clock,
-    logger: silentLogger,
-    limits: connectionLimitsOf(defaultsOf(TCP_SETTINGS)),
-    maxInFlightBytes: 1_000_000,
-    serverVersion: '0.9.0',
-  })
+  const { world, server, createTopic } = await createServerWorld()
   const carrier = new FakeCarrier()
   const client = new StreamClient(server, carrier, () => {})
   carrier.onClosed = () => client.closed()
@@ -157,8 +115,7 @@ async function connect(): Promise<World> {
     server,
     stream,
     async ready() {
-      await broker.createStream(world.root, 's')
-      await broker.createTopic(world.root, 's', { name: 't', partitionCount: 1, options: {} })
+      await createTopic()
       const login = stream(LOGIN)
       await until(() => login.outcome === 'ended')
       login.session?.closed()
@@ -168,12 +125,6 @@ async function connect(): Promise<World> {
       await world[Symbol.asyncDispose]()
     },
   }
-}
-
-/** Lets promises and microtasks run until something is so; logins take a hash. */
-async function until(isSo: () => boolean): Promise<void> {
-  for (let turn = 0; turn < 2000 && !isSo(); turn++) await new Promise((resolve) => setTimeout(resolve, 1))
-  assert.ok(isSo())
 }
 
 describe('each stream', () => {
