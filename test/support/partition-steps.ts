@@ -4,6 +4,12 @@ import type { EdgeError } from '../../src/errors.ts'
 import type { Log, Partition } from '../../src/log/index.ts'
 import { idsOf, recordsOf } from './records.ts'
 
+/** The only partition of the only topic. */
+export function onlyPartition(log: Log): Partition {
+  const [partition] = log.catalog.topic(0, 0)?.partitions ?? []
+  return partition ?? assert.fail('the topic is missing')
+}
+
 /** Resolves when all batches are acked. */
 export async function append(log: Log, partition: Partition, batches: readonly Uint8Array[], count = 1): Promise<void> {
   await Promise.all(

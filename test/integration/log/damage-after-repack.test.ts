@@ -6,19 +6,13 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
 import { EdgeError } from '../../../src/errors.ts'
-import {
-  ENCRYPTION_SETTINGS,
-  type EncryptionSettings,
-  LOG_SETTINGS,
-  type Log,
-  openLog,
-  type Partition,
-} from '../../../src/log/index.ts'
+import { type EncryptionSettings, LOG_SETTINGS, type Log, openLog } from '../../../src/log/index.ts'
 import type { FileSystem, LogFile } from '../../../src/log/io/file-system.ts'
 import { createNodeFileSystem } from '../../../src/log/io/node-file-system.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
-import { append, batchesOf, range, readAll, until } from '../../support/partition-steps.ts'
+import { PLAIN, SEALED } from '../../support/encryption.ts'
+import { append, batchesOf, onlyPartition, range, readAll, until } from '../../support/partition-steps.ts'
 import { recordsOf } from '../../support/records.ts'
 import { topicOptions } from '../../support/topic-options.ts'
 
@@ -29,8 +23,6 @@ const SETTINGS = {
   segment_size: 32 * 1024,
   append_retry: 20,
 }
-const PLAIN: EncryptionSettings = defaultsOf(ENCRYPTION_SETTINGS)
-const SEALED: EncryptionSettings = { ...PLAIN, enabled: true, key: Buffer.alloc(32, 1).toString('base64') }
 const PAYLOAD_SIZE = 250
 /** The first file is full with fewer. */
 const COUNT = 1100
@@ -45,11 +37,6 @@ const open = (path: string, encryption: EncryptionSettings, fileSystem?: FileSys
     encryption,
     ...(fileSystem === undefined ? {} : { fileSystem }),
   })
-
-function partitionOf(log: Log): Partition {
-  const [partition] = log.catalog.topic(0, 0)?.partitions ?? []
-  return partition ?? assert.fail('the topic is missing')
-}
 
 /** No header of a journal file can be written while it says so. */
 function withoutPreparing(inner: FileSystem, faults: { isPreparing: boolean }): FileSystem {
@@ -84,7 +71,7 @@ async function packedStore(context: TestContext, encryption: EncryptionSettings)
   const log = await open(living, encryption, withoutPreparing(createNodeFileSystem(living), faults))
   const { id } = await log.catalog.createStream('plant')
   await log.catalog.createTopic(id, { name: 'pumps', partitionCount: 1, options: topicOptions('durable') })
-  const partition = partitionOf(log)
+  const partition = onlyPartition(log)
   await until(() => log.stats().journalFileCount === SETTINGS.journal_files)
   faults.isPreparing = false
   for (let from = 0; from < COUNT; from += 50) {
@@ -149,14 +136,14 @@ for (const [kind, encryption] of [
       fs.writeFileSync(file, bytes)
       {
         await using log = await open(path, encryption)
-        assert.deepEqual(await readAll(partitionOf(log)), expectedNumbers())
+        assert.deepEqual(await readAll(onlyPartition(log)), expectedNumbers())
         const told = log.findings().filter(({ event }) => event === 'log.hole.found' || event === 'log.segment.damaged')
         assert.deepEqual(told, [])
-        assert.ok(partitionOf(log).nextOffset >= BigInt(expectedNumbers().length))
-        await append(log, partitionOf(log), [recordsOf([COUNT])])
+        assert.ok(onlyPartition(log).nextOffset >= BigInt(expectedNumbers().length))
+        await append(log, onlyPartition(log), [recordsOf([COUNT])])
       }
       await using log = await open(path, encryption)
-      assert.deepEqual(await readAll(partitionOf(log)), [...expectedNumbers(), COUNT])
+      assert.deepEqual(await readAll(onlyPartition(log)), [...expectedNumbers(), COUNT])
     })
   }
 }
@@ -173,7 +160,7 @@ test('a block that is not whole ends what segments have: the journal counts from
   flip(block, 64 + 80 + 10)
   fs.writeFileSync(torn, block)
   await using log = await open(path, PLAIN)
-  const numbers = await readAll(partitionOf(log))
+  const numbers = await readAll(onlyPartition(log))
   const missing = expectedNumbers().filter((number) => !numbers.includes(number))
   // One batch has rotted in both.
   assert.deepEqual([missing.length, numbers[0]], [1, 0])

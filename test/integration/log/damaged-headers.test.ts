@@ -6,26 +6,17 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
 import { EdgeError } from '../../../src/errors.ts'
-import {
-  ENCRYPTION_SETTINGS,
-  type EncryptionSettings,
-  LOG_SETTINGS,
-  type Log,
-  openInspection,
-  openLog,
-  type Partition,
-} from '../../../src/log/index.ts'
+import { type EncryptionSettings, LOG_SETTINGS, type Log, openInspection, openLog } from '../../../src/log/index.ts'
 import type { FileSystem, LogFile } from '../../../src/log/io/file-system.ts'
 import { headerCopyAt } from '../../../src/log/io/journal-header.ts'
 import { createNodeFileSystem } from '../../../src/log/io/node-file-system.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
-import { append, batchesOf, range, readAll, until } from '../../support/partition-steps.ts'
+import { PLAIN, SEALED } from '../../support/encryption.ts'
+import { append, batchesOf, onlyPartition, range, readAll, until } from '../../support/partition-steps.ts'
 import { topicOptions } from '../../support/topic-options.ts'
 
 const SETTINGS = { ...defaultsOf(LOG_SETTINGS), journal_file_size: 256 * 1024, journal_files: 3 }
-const PLAIN: EncryptionSettings = defaultsOf(ENCRYPTION_SETTINGS)
-const SEALED: EncryptionSettings = { ...PLAIN, enabled: true, key: Buffer.alloc(32, 1).toString('base64') }
 const KINDS = [
   ['plain', PLAIN],
   ['sealed', SEALED],
@@ -49,11 +40,6 @@ const open = ({ path, encryption }: Store, fileSystem?: FileSystem): Promise<Log
     ...(fileSystem === undefined ? {} : { fileSystem }),
   })
 
-function partitionOf(log: Log): Partition {
-  const [partition] = log.catalog.topic(0, 0)?.partitions ?? []
-  return partition ?? assert.fail('the topic is missing')
-}
-
 /** As a process leaves it that was killed after all acks. */
 async function killedStore(context: TestContext, encryption: EncryptionSettings): Promise<Store> {
   const folder = fs.mkdtempSync(join(tmpdir(), 'edge-damaged-headers-'))
@@ -62,7 +48,7 @@ async function killedStore(context: TestContext, encryption: EncryptionSettings)
   const log = await open(living)
   const { id } = await log.catalog.createStream('plant')
   await log.catalog.createTopic(id, { name: 'pumps', partitionCount: 1, options: topicOptions('durable') })
-  const partition = partitionOf(log)
+  const partition = onlyPartition(log)
   for (let from = 0; from < COUNT; from += 100) await append(log, partition, batchesOf(from, from + 100, 250))
   await until(() => log.stats().journalUsedBytes < SETTINGS.journal_file_size)
   const path = join(folder, 'killed')
@@ -119,7 +105,7 @@ function checkFindings({ path, encryption }: Store): string[] {
 
 /** Reads all, and that all but the first is there, and told what is not. @returns how many are missing. */
 async function assertLostFirst(log: Log): Promise<number> {
-  const numbers = await readAll(partitionOf(log))
+  const numbers = await readAll(onlyPartition(log))
   const lostCount = numbers[0] ?? COUNT
   assert.deepEqual(numbers, range(lostCount, COUNT))
   assert.ok(lostCount > 0 && lostCount < COUNT / 2, `${lostCount} are lost`)
@@ -176,13 +162,13 @@ for (const [kind, encryption] of KINDS) {
       for (const { level, text } of inspection.findings) assert.match(`${level} ${text}`, /^warn .*has a flipped bit/)
     }
     await using log = await open(store)
-    assert.deepEqual(await readAll(partitionOf(log)), range(0, COUNT))
+    assert.deepEqual(await readAll(onlyPartition(log)), range(0, COUNT))
     const others = segments.length + journal.length - 1
     const told = `warn log.header.mended journal/0, and ${others} more files, has a flipped bit in a header, which is put right at each read: nothing is lost`
     assert.deepEqual(findingsOf(log), [told])
-    await append(log, partitionOf(log), batchesOf(COUNT, 2 * COUNT, 250))
+    await append(log, onlyPartition(log), batchesOf(COUNT, 2 * COUNT, 250))
     await until(() => log.stats().journalUsedBytes < SETTINGS.journal_file_size)
-    assert.deepEqual(await readAll(partitionOf(log)), range(0, 2 * COUNT))
+    assert.deepEqual(await readAll(onlyPartition(log)), range(0, 2 * COUNT))
   })
 
   test(`garbage in the first page of a ${kind} segment costs the blocks that begin there, also at later starts`, async (context) => {
@@ -225,7 +211,7 @@ for (const [kind, encryption] of KINDS) {
     )
     {
       await using log = await open(store)
-      assert.deepEqual(await readAll(partitionOf(log)), range(0, COUNT))
+      assert.deepEqual(await readAll(onlyPartition(log)), range(0, COUNT))
       const told = findingsOf(log)
       assert.equal(told.filter((text) => /^warn log\.header\.unreadable journal\/\d begins/.test(text)).length, 3)
       assert.deepEqual(
@@ -236,7 +222,7 @@ for (const [kind, encryption] of KINDS) {
     await (await open(store)).close()
     await using log = await open(store)
     assert.deepEqual(findingsOf(log), [])
-    assert.deepEqual(await readAll(partitionOf(log)), range(0, COUNT))
+    assert.deepEqual(await readAll(onlyPartition(log)), range(0, COUNT))
   })
 
   test(`first pages that the disk does not give cost a ${kind} journal nothing`, async (context) => {
@@ -244,7 +230,7 @@ for (const [kind, encryption] of KINDS) {
     const isOld = new Set(fs.readdirSync(join(store.path, 'journal')).map((name) => `journal/${name}`))
     const fileSystem = withoutFirstPage(createNodeFileSystem(store.path), (path) => isOld.has(path))
     await using log = await open(store, fileSystem)
-    assert.deepEqual(await readAll(partitionOf(log)), range(0, COUNT))
+    assert.deepEqual(await readAll(onlyPartition(log)), range(0, COUNT))
   })
 }
 
@@ -255,7 +241,7 @@ test('a journal file whose header and copy are garbage counts as empty, as it di
     garble(file, headerCopyAt(SETTINGS.journal_file_size))
   }
   await using log = await open(store)
-  const numbers = await readAll(partitionOf(log))
+  const numbers = await readAll(onlyPartition(log))
   assert.deepEqual(numbers, range(0, numbers.length))
   assert.ok(findingsOf(log).some((text) => /^warn log\.journal\.file_missing .* has no readable header/.test(text)))
 })

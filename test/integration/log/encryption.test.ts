@@ -11,7 +11,6 @@ import { crc32 } from 'node:zlib'
 import { systemClock } from '../../../src/clock.ts'
 import { EdgeError } from '../../../src/errors.ts'
 import {
-  ENCRYPTION_SETTINGS,
   type EncryptionSettings,
   LOG_SETTINGS,
   type Log,
@@ -21,14 +20,12 @@ import {
 } from '../../../src/log/index.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
+import { keyText, PLAIN, SEALED } from '../../support/encryption.ts'
 import { append, batchesOf, range, readAll, until } from '../../support/partition-steps.ts'
 import { idsOf, recordsOf } from '../../support/records.ts'
 import { topicOptions } from '../../support/topic-options.ts'
 
 const SETTINGS = { ...defaultsOf(LOG_SETTINGS), journal_file_size: 256 * 1024, segment_size: 16 * 1024 }
-const key = (number: number): string => Buffer.alloc(32, number).toString('base64')
-const PLAIN: EncryptionSettings = defaultsOf(ENCRYPTION_SETTINGS)
-const SEALED: EncryptionSettings = { ...PLAIN, enabled: true, key: key(1) }
 const GROUP_HEADER_SIZE = 96
 const FIRST_GROUP_AT = 4096
 
@@ -148,7 +145,7 @@ test('a wrong key and no key are refused before anything is touched', async (con
   const path = folder(context)
   await writtenStore(path)
   const before = fingerprint(path)
-  await assert.rejects(open(path, { ...SEALED, key: key(2) }), isKeyWrong)
+  await assert.rejects(open(path, { ...SEALED, key: keyText(2) }), isKeyWrong)
   await assert.rejects(open(path, PLAIN), isKeyWrong)
   assert.deepEqual(fingerprint(path), before)
   await using log = await open(path)
@@ -159,7 +156,7 @@ test('a wrong key is refused also when store.json and its copy are gone', async 
   const path = folder(context)
   await writtenStore(path)
   for (const name of fs.globSync('{store.json,metadata.sqlite*}', { cwd: path })) fs.rmSync(join(path, name))
-  await assert.rejects(open(path, { ...SEALED, key: key(2) }), isKeyWrong)
+  await assert.rejects(open(path, { ...SEALED, key: keyText(2) }), isKeyWrong)
   await assert.rejects(open(path, PLAIN), isKeyWrong)
   await using log = await open(path)
   assert.equal(log.findings().at(1)?.event, 'log.store.recovered')
@@ -189,7 +186,7 @@ test('a key file holds the key raw or in base64', async (context) => {
   fs.mkdirSync(path)
   const [raw, text] = [join(path, 'raw.key'), join(path, 'text.key')]
   fs.writeFileSync(raw, Buffer.alloc(32, 1))
-  fs.writeFileSync(text, `${key(1)}\n`)
+  fs.writeFileSync(text, `${keyText(1)}\n`)
   const data = join(path, 'data')
   {
     await using log = await open(data, { ...PLAIN, enabled: true, key_file: raw })
@@ -342,7 +339,7 @@ test('turned off, new files are plain, and the key is needed only as long as a f
 test('a new key seals new files, the previous one opens the old, and without it the start is refused', async (context) => {
   const path = folder(context)
   await writtenStore(path)
-  const rotated = { ...PLAIN, enabled: true, key: key(2), previous_keys: key(1) }
+  const rotated = { ...PLAIN, enabled: true, key: keyText(2), previous_keys: keyText(1) }
   {
     await using log = await open(path, rotated)
     const partition = await partitionIn(log)
@@ -370,7 +367,7 @@ test('a sealed store is inspected with its key, and judged by its checksums with
   }
   assert.throws(() => openInspection({ path }), isKeyWrong)
   assert.throws(
-    () => openInspection({ path, encryption: { ...SEALED, key: key(2) }, isBlindAllowed: true }),
+    () => openInspection({ path, encryption: { ...SEALED, key: keyText(2) }, isBlindAllowed: true }),
     isKeyWrong,
   )
   const [segment = ''] = segmentsOf(path).sort()
