@@ -9,6 +9,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -16,8 +17,10 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { CODE_PREFIX, PART_PREFIX } from '../../src/runtime/program-parts.ts'
 import { type Architecture, type BaseNode, baseNode, CACHE, ROOT } from './base-node.ts'
-import { type Bundle, bundle } from './bundle.ts'
+import { type Bundle, bundle, bundleBoot } from './bundle.ts'
+import { recordCompiledCode } from './compiled-code.ts'
 import { misalignedSegments, PAGE_SIZE_MAX, parseSegments, SEGMENT_NOTE, withMappedNote } from './elf.ts'
 
 /**
@@ -76,13 +79,12 @@ export async function buildExecutable(options: BuildOptions): Promise<Executable
   ) {
     return described(false)
   }
-  const bytes = assemble(program, base, architecture)
+  const bytes = await assemble(program, base, architecture)
   check(bytes, architecture)
   mkdirSync(dirname(path), { recursive: true })
   // Renamed into place: another build, or a running executable, never sees half of it.
   const temporary = `${path}.${process.pid}`
-  writeFileSync(temporary, bytes)
-  chmodSync(temporary, 0o755)
+  writeExecutable(temporary, bytes)
   renameSync(temporary, path)
   writeFileSync(join(dirname(path), 'THIRD-PARTY.txt'), program.thirdPartyText)
   writeAddons(program, join(dirname(path), `addons-linux-${architecture}`))
@@ -100,52 +102,74 @@ function writeAddons(program: Bundle, folder: string): void {
 
 function digestOf(program: Bundle, base: BaseNode): string {
   const hash = createHash('sha256')
+  const recipe = readdirSync(import.meta.dirname).sort()
   const parts: [string, Uint8Array | string][] = [
-    ['main', program.mainBytes],
     ['base', base.identity],
-    ['flags', NODE_FLAGS.join(' ')],
-    ['recipe', readFileSync(import.meta.filename)],
-    ['elf', readFileSync(join(import.meta.dirname, 'elf.ts'))],
+    ...recipe.map((name): [string, Uint8Array] => [name, readFileSync(join(import.meta.dirname, name))]),
+    ...program.parts,
     ...program.assets,
   ]
   for (const [name, bytes] of parts) hash.update(`${name} ${bytes.length}\n`).update(bytes)
   return hash.digest('hex')
 }
 
-/** Lets Node make its blob, then takes it out of Node's result and puts it in again where it can be mapped. */
-function assemble(program: Bundle, base: BaseNode, architecture: Architecture): Buffer {
+/** @returns the executable, with compiled code where it can run here to record it: V8 takes none of another architecture. */
+async function assemble(program: Bundle, base: BaseNode, architecture: Architecture): Promise<Buffer> {
+  const parts = prefixed(PART_PREFIX, program.parts)
+  const assets = new Map([...program.assets, ...parts])
   mkdirSync(CACHE, { recursive: true })
   const folder = mkdtempSync(join(CACHE, 'build-'))
   try {
-    const put = (name: string, bytes: Uint8Array | string): string => {
-      const file = join(folder, name)
-      mkdirSync(dirname(file), { recursive: true })
-      writeFileSync(file, bytes)
-      return file
-    }
-    const output = join(folder, 'built')
-    const configuration = {
-      main: put('main.cjs', program.mainBytes),
-      output,
-      executable: base.path,
-      disableExperimentalSEAWarning: true,
-      // V8 takes compiled code only on the architecture that made it.
-      useCodeCache: architecture === process.arch,
-      execArgv: NODE_FLAGS,
-      execArgvExtension: 'env',
-      assets: Object.fromEntries([...program.assets].map(([name, bytes]) => [name, put(`assets/${name}`, bytes)])),
-    }
-    execFileSync(process.execPath, ['--build-sea', put('sea.json', JSON.stringify(configuration))], {
-      stdio: ['ignore', 'ignore', 'inherit'],
-    })
-    const executable = readFileSync(base.path)
-    const fuse = executable.indexOf(`${FUSE}0`)
-    if (fuse < 0) throw new Error('this Node cannot carry a program: it has no fuse')
-    executable.write('1', fuse + FUSE.length, 'latin1')
-    return withMappedNote(executable, programNote(readFileSync(output)))
+    const boot = await bundleBoot(false)
+    if (architecture !== process.arch) return withProgram(boot, assets, base, folder)
+    const recorderPath = join(folder, 'recorder')
+    writeExecutable(recorderPath, withProgram(await bundleBoot(true), assets, base, folder))
+    const compiledCode = await recordCompiledCode(recorderPath, mkdtempSync(join(folder, 'record-')))
+    return withProgram(boot, new Map([...assets, ...prefixed(CODE_PREFIX, compiledCode)]), base, folder)
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+const prefixed = (prefix: string, files: ReadonlyMap<string, Uint8Array>): [string, Uint8Array][] =>
+  [...files].map(([name, bytes]) => [`${prefix}${name}`, bytes])
+
+/** Lets Node make its blob, then takes it out of Node's result and puts it in again where it can be mapped. */
+function withProgram(
+  boot: Uint8Array,
+  assets: ReadonlyMap<string, Uint8Array>,
+  base: BaseNode,
+  folder: string,
+): Buffer {
+  const put = (name: string, bytes: Uint8Array | string): string => {
+    const file = join(folder, name)
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, bytes)
+    return file
+  }
+  const output = join(folder, 'built')
+  const configuration = {
+    main: put('boot.cjs', boot),
+    output,
+    executable: base.path,
+    disableExperimentalSEAWarning: true,
+    execArgv: NODE_FLAGS,
+    execArgvExtension: 'env',
+    assets: Object.fromEntries([...assets].map(([name, bytes]) => [name, put(`assets/${name}`, bytes)])),
+  }
+  execFileSync(process.execPath, ['--build-sea', put('sea.json', JSON.stringify(configuration))], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  const executable = readFileSync(base.path)
+  const fuse = executable.indexOf(`${FUSE}0`)
+  if (fuse < 0) throw new Error('this Node cannot carry a program: it has no fuse')
+  executable.write('1', fuse + FUSE.length, 'latin1')
+  return withMappedNote(executable, programNote(readFileSync(output)))
+}
+
+function writeExecutable(path: string, bytes: Uint8Array): void {
+  writeFileSync(path, bytes)
+  chmodSync(path, 0o755)
 }
 
 /** Node puts its note behind those that the binary had, in one segment; the blob itself comes after all their names. */

@@ -1,19 +1,22 @@
 /**
- * Puts the runtime into one minified CommonJS file, with the addons and page files it needs beside it. CommonJS, because
- * a module as the main program costs 4.6 MB of private memory and 30 ms at every start.
+ * Puts the runtime into minified parts, with the addons and page files it needs beside them. What is imported when it is used
+ * (`import()`) gets parts of its own, so that a service does not hold the text of commands and features that it never runs.
+ * The parts are CommonJS, because modules as the program cost 4.6 MB of private memory and 30 ms at every start.
  */
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
-import { build, type Plugin } from 'esbuild'
+import { basename, join, parse, relative } from 'node:path'
+import { build, type Plugin, transform } from 'esbuild'
 import { lowerPinned } from '../../src/quinn-transport/addon-file.ts'
 import { PINNED_ADDONS, QUINN_ADDON_NAME } from '../../src/quinn-transport/pinned-addons.ts'
+import { MAIN_PART } from '../../src/runtime/program-parts.ts'
 import { type Architecture, ROOT } from './base-node.ts'
+
 import { thirdPartyText } from './third-parties.ts'
 
 export interface Bundle {
-  /** The program. */
-  readonly mainBytes: Uint8Array
+  /** The program: parts by name, in which they ask for each other as `./name`. It begins with `MAIN_PART`. */
+  readonly parts: ReadonlyMap<string, Uint8Array>
   /** Files that the program finds by name: addons, their digests, the page. */
   readonly assets: ReadonlyMap<string, Uint8Array>
   /** Licences of what is inside, to be handed on with the executable. */
@@ -47,10 +50,7 @@ const replaceLoaders: Plugin = {
 /** How much is shown of what stands around a character. */
 const SHOWN = 40
 
-/**
- * Node keeps a program above 1 MiB at two bytes a character as soon as one is not ASCII: a megabyte of memory. The bundler
- * escapes strings; regular expressions it leaves as they are.
- */
+/** Parts are read as one byte a character. The bundler escapes strings; regular expressions it leaves as they are. */
 function refuseNonAscii(text: string): void {
   const at = text.search(/[\u0080-\uffff]/)
   if (at < 0) return
@@ -58,8 +58,20 @@ function refuseNonAscii(text: string): void {
   throw new Error(`the program must be ASCII alone: write the character as an escape in …${around}…`)
 }
 
+/** What both steps of the bundling share. */
+const OUTPUT = {
+  platform: 'node',
+  target: 'node26',
+  minify: true,
+  legalComments: 'none',
+  logLevel: 'warning',
+  // `import.meta` is empty in CommonJS: sources that use it ask first whether they run inside the executable.
+  logOverride: { 'empty-import-meta': 'silent' },
+} as const
+
 export async function bundle(entryPath: string, architecture: Architecture): Promise<Bundle> {
   const result = await build({
+    ...OUTPUT,
     stdin: {
       contents: `import './src/runtime/packed-addons.ts'\nimport ${JSON.stringify(entryPath)}`,
       resolveDir: ROOT,
@@ -70,28 +82,46 @@ export async function bundle(entryPath: string, architecture: Architecture): Pro
       'node-cron': join(ROOT, 'node_modules/node-cron/dist/node-cron.cjs'),
     },
     bundle: true,
-    platform: 'node',
-    target: 'node26',
-    format: 'cjs',
-    minify: true,
-    legalComments: 'none',
-    outfile: 'main.cjs',
+    // Only modules are split into parts; each part becomes CommonJS below.
+    format: 'esm',
+    splitting: true,
+    entryNames: parse(MAIN_PART).name,
+    outdir: ROOT,
     absWorkingDir: ROOT,
     metafile: true,
     write: false,
-    logLevel: 'warning',
-    // `import.meta` is empty in CommonJS: sources that use it ask first whether they run inside the executable.
-    logOverride: { 'empty-import-meta': 'silent' },
     plugins: [replaceLoaders],
   })
-  const main = result.outputFiles[0]
-  if (main === undefined) throw new Error('esbuild gave no output')
-  refuseNonAscii(main.text)
+  const parts = await Promise.all(
+    result.outputFiles.map(async ({ path, text }) => [basename(path), await commonJsOf(text)] as const),
+  )
   return {
-    mainBytes: main.contents,
+    parts: new Map(parts),
     assets: new Map([...addonAssets(architecture), ...pageAssets()]),
     thirdPartyText: thirdPartyText(Object.keys(result.metafile.inputs), architecture),
   }
+}
+
+async function commonJsOf(text: string): Promise<Uint8Array> {
+  const { code } = await transform(text, { ...OUTPUT, format: 'cjs', supported: { 'dynamic-import': false } })
+  refuseNonAscii(code)
+  // What Node hands to a CommonJS module. The last line may end in a comment.
+  return Buffer.from(`(function(exports,require,module,__filename,__dirname){${code}\n})`, 'latin1')
+}
+
+/** The executable's main program, which runs the parts. */
+export async function bundleBoot(isRecorder: boolean): Promise<Uint8Array> {
+  const { outputFiles } = await build({
+    ...OUTPUT,
+    entryPoints: [join(import.meta.dirname, 'boot.ts')],
+    define: { IS_RECORDER: String(isRecorder) },
+    bundle: true,
+    format: 'cjs',
+    write: false,
+  })
+  const [boot] = outputFiles
+  if (boot === undefined) throw new Error('esbuild gave no output')
+  return boot.contents
 }
 
 function addonAssets(architecture: Architecture): Map<string, Uint8Array> {

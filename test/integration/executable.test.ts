@@ -76,6 +76,12 @@ for (const architecture of ARCHITECTURES) {
     for (const name of ['better_sqlite3.node', 'web-transport.node']) {
       assert.match(output, new RegExp(`^addon +${name} from ${cache}/addons/`, 'm'))
     }
+    // It is recorded by a start, which only an executable for this machine makes.
+    const isRecorded = architecture === process.arch
+    assert.match(
+      output,
+      isRecorded ? /^code +compiled beforehand: (\d+) of \1 parts$/m : /^code +compiled at each start$/m,
+    )
   })
 }
 

@@ -21,6 +21,7 @@ import { defaultsOf, KIB, MIB } from '../../setting.ts'
 import { addonSources } from '../addon.ts'
 import { pageAssetNames, readAsset } from '../assets.ts'
 import { defaultTopicOptions } from '../broker/topic-options.ts'
+import { compiledParts } from '../program-parts.ts'
 
 /** Generous, as an emulated processor takes seconds for what a real one does in milliseconds. */
 const CHECK_TIMEOUT_MS = 60_000
@@ -61,6 +62,10 @@ export async function runSelfTest(print: (line: string) => void): Promise<number
     }
   }
   for (const [name, source] of addonSources()) print(`addon   ${name} from ${source}`)
+  const { recorded, taken } = compiledParts()
+  print(
+    recorded === 0 ? 'code    compiled at each start' : `code    compiled beforehand: ${taken} of ${recorded} parts`,
+  )
   print(failedCount === 0 ? 'self-test passed' : `self-test failed: ${failedCount} of ${CHECKS.length} checks`)
   return failedCount === 0 ? 0 : 1
 }
