@@ -22,6 +22,7 @@ import { type Architecture, type BaseNode, baseNode, CACHE, ROOT } from './base-
 import { type Bundle, bundle, bundleBoot } from './bundle.ts'
 import { recordCompiledCode } from './compiled-code.ts'
 import { misalignedSegments, PAGE_SIZE_MAX, parseSegments, SEGMENT_NOTE, withMappedNote } from './elf.ts'
+import { runnerFor } from './runner.ts'
 
 /**
  * Flags that the executable gives itself. Small heaps, as its work is buffers; one compiler thread. An operator can add
@@ -113,7 +114,7 @@ function digestOf(program: Bundle, base: BaseNode): string {
   return hash.digest('hex')
 }
 
-/** @returns the executable, with compiled code where it can run here to record it: V8 takes none of another architecture. */
+/** @returns the executable, with compiled code where it can run here to record it. */
 async function assemble(program: Bundle, base: BaseNode, architecture: Architecture): Promise<Buffer> {
   const parts = prefixed(PART_PREFIX, program.parts)
   const assets = new Map([...program.assets, ...parts])
@@ -121,10 +122,17 @@ async function assemble(program: Bundle, base: BaseNode, architecture: Architect
   const folder = mkdtempSync(join(CACHE, 'build-'))
   try {
     const boot = await bundleBoot(false)
-    if (architecture !== process.arch) return withProgram(boot, assets, base, folder)
+    const runner = runnerFor(architecture)
+    if ('missing' in runner) {
+      console.error(
+        `${architecture}: starts more slowly, without compiled code that only a start records: ${runner.missing}`,
+      )
+      return withProgram(boot, assets, base, folder)
+    }
     const recorderPath = join(folder, 'recorder')
     writeExecutable(recorderPath, withProgram(await bundleBoot(true), assets, base, folder))
-    const compiledCode = await recordCompiledCode(recorderPath, mkdtempSync(join(folder, 'record-')))
+    const command = [...runner.words, recorderPath]
+    const compiledCode = await recordCompiledCode(command, mkdtempSync(join(folder, 'record-')))
     return withProgram(boot, new Map([...assets, ...prefixed(CODE_PREFIX, compiledCode)]), base, folder)
   } finally {
     rmSync(folder, { recursive: true, force: true })

@@ -15,27 +15,29 @@ const START_TIMEOUT_MS = 60_000
 const ANY_PORT = '127.0.0.1:0'
 
 /**
+ * @param command runs the recorder.
  * @param folder an empty one, for store and records.
  * @returns compiled code by the name of the part.
  * @throws {Error} when the recorder does not start, or records nothing.
  */
 export async function recordCompiledCode(
-  recorderPath: string,
+  command: readonly string[],
   folder: string,
 ): Promise<ReadonlyMap<string, Uint8Array>> {
   const records = join(folder, 'records')
   mkdirSync(records)
   // The first start makes store, certificate and root user, which no later one does.
-  await startOnce(recorderPath, folder, 'SIGTERM')
-  await startOnce(recorderPath, folder, RECORD_SIGNAL)
+  await startOnce(command, folder, 'SIGTERM')
+  await startOnce(command, folder, RECORD_SIGNAL)
   const parts = readdirSync(records)
   if (parts.length === 0) throw new Error('the recorder wrote no compiled code')
   return new Map(parts.map((part) => [part, readFileSync(join(records, part))]))
 }
 
 /** Starts it, and ends it by `signal` when it is ready. */
-async function startOnce(recorderPath: string, folder: string, signal: NodeJS.Signals): Promise<void> {
-  const child = spawn(recorderPath, ['run', '--dev', '--data', join(folder, 'data')], {
+async function startOnce(command: readonly string[], folder: string, signal: NodeJS.Signals): Promise<void> {
+  const [program = '', ...words] = command
+  const child = spawn(program, [...words, 'run', '--dev', '--data', join(folder, 'data')], {
     stdio: ['ignore', 'ignore', 'pipe'],
     timeout: START_TIMEOUT_MS,
     killSignal: 'SIGKILL',
