@@ -11,6 +11,14 @@
  */
 import { type FlashBudget, MAX_WAIT_US } from './flash-budget.ts'
 
+/**
+ * A sync for the sake of `flushSizeBytes` starts this long after the end of the one before it at the earliest: above 32 MB/s
+ * they would else follow each other without a pause, and take a tenth of the time of everything else.
+ */
+const FLUSH_PAUSE_US = 2000
+/** Timers are no finer; who appends meanwhile asks earlier. */
+const LEAST_TIMER_US = 1000
+
 export interface GroupCommitOptions {
   readonly lingerMinUs: number
   /** Part of the last sync's duration, such as 0.15. */
@@ -47,6 +55,7 @@ export class GroupCommit {
   #hasUnwrittenBuffered = false
   #isSyncing = false
   #syncStartedUs = 0
+  #syncEndedUs = Number.NEGATIVE_INFINITY
   #isForced = false
   lastSyncUs = 0
 
@@ -99,6 +108,7 @@ export class GroupCommit {
 
   syncEnded(nowUs: number): void {
     this.#isSyncing = false
+    this.#syncEndedUs = nowUs
     this.#expected = this.#inFlight + this.#waiting
     this.#inFlight = 0
     this.lastSyncUs = nowUs - this.#syncStartedUs
@@ -137,8 +147,10 @@ export class GroupCommit {
       dues.push(Math.max(lingerUs, Math.min(this.#budget.waitUs(nowUs), longestUs)))
     }
     if (this.#bufferedBytes > 0) {
-      const isFull = this.#bufferedBytes >= this.#options.flushSizeBytes
-      dues.push(isFull ? 0 : this.#firstBufferedUs + this.#options.flushIntervalUs - nowUs)
+      dues.push(this.#firstBufferedUs + this.#options.flushIntervalUs - nowUs)
+      const pauseUs = this.#syncEndedUs + FLUSH_PAUSE_US - nowUs
+      if (this.#bufferedBytes >= this.#options.flushSizeBytes)
+        dues.push(pauseUs <= 0 ? 0 : Math.max(pauseUs, LEAST_TIMER_US))
     }
     return dues.length === 0 ? undefined : Math.min(...dues)
   }

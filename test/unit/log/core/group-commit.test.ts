@@ -55,6 +55,32 @@ test('enough buffered bytes are synced before the interval is over', () => {
   assert.equal(group.decide(10).isSyncDue, true)
 })
 
+test('syncs for the sake of their size keep a pause between them', () => {
+  const group = commit()
+  group.appended(true, 70_000, 0)
+  sync(group, 0, 400)
+  group.appended(true, 70_000, 500)
+  assert.deepEqual(group.decide(500), { isWriteDue: true, isSyncDue: false, againInUs: 1900 })
+  group.written()
+  assert.equal(group.decide(2300).againInUs, 1000)
+  assert.equal(group.decide(2400).isSyncDue, true)
+})
+
+test('the pause holds up neither a durable append nor what is asked for, nor buffers that must come free', () => {
+  for (const urge of [
+    (group: GroupCommit) => group.appended(false, 100, 500),
+    (group: GroupCommit) => group.force(),
+    (group: GroupCommit) => group.appended(true, OPTIONS.urgentBytes, 500),
+  ]) {
+    const group = commit()
+    group.appended(true, 70_000, 0)
+    sync(group, 0, 400)
+    group.appended(true, 70_000, 500)
+    urge(group)
+    assert.equal(group.decide(500).isSyncDue, true)
+  }
+})
+
 test('one sync runs at a time, and buffered appends are written meanwhile', () => {
   const group = commit()
   group.appended(false, 100, 0)
