@@ -5,7 +5,7 @@
  */
 import { performance } from 'node:perf_hooks'
 import { collectEverything } from '../garbage.ts'
-import { unmapProgramPages } from './program-pages.ts'
+import { programPagesUnmapper } from './program-pages.ts'
 
 /** How often it is looked whether there was work. */
 const CHECK_INTERVAL_MS = 5000
@@ -45,8 +45,9 @@ export class IdleCollection {
 /** @returns what ends it; it keeps no process alive. */
 export function collectWhenIdle(): () => void {
   const collect = (): void => {
-    unmapProgramPages()
+    const unmapProgramPages = programPagesUnmapper()
     collectEverything()
+    unmapProgramPages()
   }
   const collection = new IdleCollection({ collect, nowMs: () => performance.now() })
   let before = performance.eventLoopUtilization()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { crc32 } from 'node:zlib'
-import { unmapProgramPages } from '../../../src/runtime/program-pages.ts'
+import { programPagesUnmapper } from '../../../src/runtime/program-pages.ts'
 
 function residentKb(): number {
   const found = /^Rss:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/smaps_rollup', 'latin1'))?.[1]
@@ -13,7 +13,7 @@ function residentKb(): number {
 test('the program goes on with a good part of its pages unmapped', () => {
   const before = crc32('123456789')
   const beforeKb = residentKb()
-  unmapProgramPages()
+  programPagesUnmapper()()
   const afterKb = residentKb()
   assert.ok(beforeKb - afterKb > 8 * 1024, `${beforeKb} kB before, ${afterKb} kB after`)
   assert.equal(crc32('123456789'), before)
