@@ -243,8 +243,7 @@ export class Connection {
     if (this.#error) throw this.#error
     const timeoutMs = options.timeoutMs ?? this.#settings.requestTimeoutMs
     const nowUs = this.#settings.clock.monotonicUs()
-    const request = { code, body } as unknown as Request
-    const encoded = this.#session.request(request, nowUs + timeoutMs * US_MS, repeatOf)
+    const encoded = this.#encode({ code, body } as unknown as Request, nowUs + timeoutMs * US_MS, repeatOf)
     this.#lastSentUs = nowUs
     const { promise, resolve, reject } = Promise.withResolvers<ResponseBody<C>>()
     // The session decodes by the same code that the request was made with.
@@ -252,6 +251,16 @@ export class Connection {
     this.#armTimer()
     this.#transport.write(encoded.bytes)
     return { answer: promise, requestNumber: encoded.requestNumber }
+  }
+
+  /** A request that cannot be encoded leaves its slot to the next that waits. */
+  #encode(request: Request, deadlineUs: number, repeatOf: bigint | undefined): ReturnType<Session['request']> {
+    try {
+      return this.#session.request(request, deadlineUs, repeatOf)
+    } catch (error) {
+      this.#slots.shift()?.()
+      throw error
+    }
   }
 
   #slot(): Promise<void> {

@@ -153,9 +153,8 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
 
   async #close(): Promise<void> {
     this.#abort.abort()
-    if (this.#client.state !== 'connected') return
     // What is not stored comes again, and a member that is gone leaves by itself.
-    await this.commit().catch(() => {})
+    if (this.#client.state === 'connected') await this.commit().catch(() => {})
     await this.#membership?.leave().catch(() => {})
   }
 

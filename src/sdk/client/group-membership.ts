@@ -59,9 +59,9 @@ export class GroupMembership {
 
   async leave(): Promise<void> {
     this.#unsubscribe()
-    if (!this.#isJoined) return
+    const isMember = this.#isJoined && this.#client.state === 'connected'
     this.#isJoined = false
-    await this.#client.groups.leave(this.#stream, this.#topic, this.#name)
+    if (isMember) await this.#client.groups.leave(this.#stream, this.#topic, this.#name)
   }
 
   #lost(): void {

@@ -53,6 +53,8 @@ export interface SpooledMessage extends OutgoingMessage {
 interface Entry {
   readonly message: SpooledMessage
   readonly sizeBytes: number
+  /** Whether the spool has it; null without one. */
+  readonly spooled: Promise<boolean> | null
   resolve(confirmation: SendConfirmation | null): void
   reject(error: EdgeError): void
 }
@@ -74,6 +76,8 @@ export class Producer implements AsyncDisposable {
   #timer: ReturnType<typeof setTimeout> | null = null
   #isClosing = false
   #droppedCount = 0
+  /** Given up behind the batch on its way: the spool counts from the oldest, so it learns of them with the batch. */
+  readonly #droppedBehind: Entry[] = []
 
   /** Use `client.producer`. */
   constructor(client: Client, options: ProducerOptions) {
@@ -87,12 +91,8 @@ export class Producer implements AsyncDisposable {
       },
       client.random,
     )
-    for (const message of options.spool?.pending ?? [])
-      this.#push(
-        message,
-        () => {},
-        () => {},
-      )
+    const nobody = { resolve: () => {}, reject: () => {} }
+    for (const message of options.spool?.pending ?? []) this.#push(message, Promise.resolve(true), nobody)
     this.#schedule()
   }
 
@@ -124,10 +124,13 @@ export class Producer implements AsyncDisposable {
     const sizeBytes = sizeOf(spooled)
     while (!this.#hasRoom(sizeBytes)) await this.#makeRoom(sizeBytes)
     if (this.#isClosing) throw new EdgeError('EDGE_SHUTTING_DOWN', 'the producer was closed')
-    const { promise, resolve, reject } = Promise.withResolvers<SendConfirmation | null>()
-    this.#push(spooled, resolve, reject)
-    const { spool } = this.#options
-    const spooling = spool === undefined ? undefined : spool.append(spooled)
+    const { promise, ...caller } = Promise.withResolvers<SendConfirmation | null>()
+    const spooling = this.#options.spool?.append(spooled)
+    const isSpooled = spooling?.then(
+      () => true,
+      () => false,
+    )
+    this.#push(spooled, isSpooled ?? null, caller)
     this.#schedule()
     promise.catch(() => {}) // told below, unless the spool fails first
     await spooling
@@ -163,9 +166,9 @@ export class Producer implements AsyncDisposable {
 
   // ---- buffer ------------------------------------------------------------------------------------------------------------
 
-  #push(message: SpooledMessage, resolve: Entry['resolve'], reject: Entry['reject']): void {
+  #push(message: SpooledMessage, spooled: Entry['spooled'], caller: Pick<Entry, 'resolve' | 'reject'>): void {
     const sizeBytes = sizeOf(message)
-    this.#queue.push({ message, sizeBytes, resolve, reject })
+    this.#queue.push({ message, sizeBytes, spooled, ...caller })
     this.#bufferedBytes += sizeBytes
   }
 
@@ -190,6 +193,8 @@ export class Producer implements AsyncDisposable {
     this.#bufferedBytes -= oldest.sizeBytes
     this.#droppedCount += 1
     oldest.reject(new EdgeError('EDGE_BACKPRESSURE', 'given up to make room for newer messages'))
+    if (this.#inFlightCount > 0) this.#droppedBehind.push(oldest)
+    else await this.#doneWith([oldest])
   }
 
   // ---- sending -----------------------------------------------------------------------------------------------------------
@@ -216,7 +221,6 @@ export class Producer implements AsyncDisposable {
       const batch = this.#nextBatch()
       this.#inFlightCount = batch.length
       await this.#sendBatch(batch)
-      this.#inFlightCount = 0
     }
     this.#isSending = false
     for (const wake of this.#idleWaiters.splice(0)) wake()
@@ -264,11 +268,19 @@ export class Producer implements AsyncDisposable {
 
   async #settle(batch: readonly Entry[], settle: (entry: Entry, index: number) => void): Promise<void> {
     this.#queue.splice(0, batch.length)
+    this.#inFlightCount = 0
     for (const entry of batch) this.#bufferedBytes -= entry.sizeBytes
     batch.forEach(settle)
     for (const wake of this.#roomWaiters.splice(0)) wake()
+    await this.#doneWith([...batch, ...this.#droppedBehind.splice(0)])
+  }
+
+  async #doneWith(oldest: readonly Entry[]): Promise<void> {
+    const { spool } = this.#options
+    if (spool === undefined) return
+    const count = (await Promise.all(oldest.map(({ spooled }) => spooled))).filter(Boolean).length
     // Were it not written, the messages would be sent once more after a restart: their ids tell.
-    await this.#options.spool?.acknowledged(batch.length).catch(() => {})
+    if (count > 0) await spool.acknowledged(count).catch(() => {})
   }
 
   async #pause(delayMs: number): Promise<void> {

@@ -6,9 +6,11 @@
  *   body    [1] id 16, origin time u64 µs, headers length u32, headers, payload
  *           [2] count u32: so many of the oldest messages are done with
  *
- * A torn or damaged entry ends the reading; the file is cut there. Once everything is done with, it is cut to its head.
+ * A torn or damaged entry ends the reading; the file is cut there. Once everything is done with, it is cut to its head; one
+ * that always holds something unsent is written anew, without what is done with, each time it has doubled.
  */
-import { type FileHandle, open } from 'node:fs/promises'
+import { type FileHandle, open, readFile, rename, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { EdgeError } from '../../errors.ts'
 import { decodeUserHeaders, encodeUserHeaders } from '../wire/user-headers.ts'
@@ -20,20 +22,24 @@ const MESSAGE = 1
 const DONE = 2
 const MESSAGE_HEAD_BYTES = 1 + 16 + 8 + 4
 const MAX_BODY_BYTES = 65 * 1024 * 1024
+/** A smaller file is left as it is. */
+const REWRITE_ABOVE_BYTES = 16 * 1024 * 1024
 
 /** @throws {EdgeError} EDGE_STORE_NEWER for a file that is no spool of this form, EDGE_IO. */
 export async function openSpoolFile(path: string): Promise<Spool> {
   try {
     const file = await open(path, 'a+')
     const bytes = new Uint8Array(await file.readFile())
-    if (bytes.length === 0) await file.appendFile(MAGIC)
-    else if (!startsWithMagic(bytes)) {
+    if (!startsWithMagic(bytes)) {
       await file.close()
       throw new EdgeError('EDGE_STORE_NEWER', `${path}: expected a spool file that begins with "iggyspl1"`)
     }
+    // New, or its very first write was cut short.
+    if (bytes.length < MAGIC.length) await file.appendFile(MAGIC.subarray(bytes.length))
     const { pending, endAt } = readEntries(bytes)
-    await file.truncate(pending.length === 0 ? MAGIC.length : endAt)
-    return new SpoolFile(file, pending)
+    const keptBytes = pending.length === 0 ? MAGIC.length : endAt
+    await file.truncate(keptBytes)
+    return new SpoolFile(path, file, pending, keptBytes)
   } catch (cause) {
     if (cause instanceof EdgeError) throw cause
     throw new EdgeError('EDGE_IO', `spool file ${path}: ${cause instanceof Error ? cause.message : cause}`, { cause })
@@ -42,21 +48,37 @@ export async function openSpoolFile(path: string): Promise<Spool> {
 
 class SpoolFile implements Spool {
   readonly pending: readonly SpooledMessage[]
-  readonly #file: FileHandle
+  readonly #path: string
+  #file: FileHandle
   #pendingCount: number
-  #unsynced: Uint8Array[] = []
-  #syncing: Promise<void> | null = null
+  /** What is written as one: it is open until all that was to be done before is done. */
+  #group: Uint8Array[] = []
+  #groupWritten: Promise<void> = Promise.resolve()
+  /** The end of all that is to be done to the file, one after the other. */
+  #tail: Promise<void> = Promise.resolve()
+  #endAt: number
+  /** Whether more than whole entries may lie behind `#endAt`; they would hide what follows. */
+  #isTorn = false
+  #rewriteAboveBytes = REWRITE_ABOVE_BYTES
   #isClosed = false
 
-  constructor(file: FileHandle, pending: readonly SpooledMessage[]) {
+  constructor(path: string, file: FileHandle, pending: readonly SpooledMessage[], endAt: number) {
+    this.#path = path
     this.#file = file
     this.pending = pending
     this.#pendingCount = pending.length
+    this.#endAt = endAt
   }
 
-  append(message: SpooledMessage): Promise<void> {
+  async append(message: SpooledMessage): Promise<void> {
+    const entry = entryOf(messageBody(message))
     this.#pendingCount += 1
-    return this.#write(entryOf(messageBody(message)))
+    try {
+      await this.#write(entry)
+    } catch (error) {
+      this.#pendingCount -= 1
+      throw error
+    }
   }
 
   async acknowledged(count: number): Promise<void> {
@@ -65,38 +87,91 @@ class SpoolFile implements Spool {
     body[0] = DONE
     new DataView(body.buffer).setUint32(1, count, true)
     await this.#write(entryOf(body))
-    if (this.#pendingCount === 0 && this.#unsynced.length === 0 && !this.#isClosed)
-      await this.#file.truncate(MAGIC.length)
+    await this.#inTurn(() => this.#shrink())
   }
 
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
-    await this.#syncing
+    await this.#tail
     await this.#file.close()
   }
 
-  /** Everything that waits while one sync runs goes with the next one. */
   async #write(bytes: Uint8Array): Promise<void> {
     if (this.#isClosed) throw new EdgeError('EDGE_IO', 'the spool file was closed')
-    this.#unsynced.push(bytes)
-    while (this.#unsynced.includes(bytes)) {
-      this.#syncing ??= this.#sync().finally(() => {
-        this.#syncing = null
-      })
-      await this.#syncing
-    }
+    this.#group.push(bytes)
+    if (this.#group.length === 1) this.#groupWritten = this.#inTurn(() => this.#writeGroup())
+    await this.#groupWritten
   }
 
-  async #sync(): Promise<void> {
-    const group = this.#unsynced
-    this.#unsynced = []
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const done = this.#tail.then(work)
+    this.#tail = done.catch(() => {}) // told to who asked for it
+    return done
+  }
+
+  async #writeGroup(): Promise<void> {
+    const group = this.#group
+    this.#group = []
     try {
-      await this.#file.writev(group)
-      await this.#file.datasync()
+      if (this.#isTorn) await this.#file.truncate(this.#endAt)
+      this.#isTorn = true
+      this.#endAt += await writeAll(this.#file, group)
+      this.#isTorn = false
     } catch (cause) {
       throw new EdgeError('EDGE_IO', 'the spool file cannot be written', { cause })
     }
+  }
+
+  async #shrink(): Promise<void> {
+    if (this.#isClosed) return
+    if (this.#pendingCount === 0) {
+      await this.#file.truncate(MAGIC.length)
+      this.#endAt = MAGIC.length
+    } else if (this.#endAt > this.#rewriteAboveBytes) {
+      // Also when it fails, so that a full disk does not make each acknowledgement try.
+      this.#rewriteAboveBytes = this.#endAt * 2
+      await this.#rewrite()
+      this.#rewriteAboveBytes = Math.max(REWRITE_ABOVE_BYTES, this.#endAt * 2)
+    }
+  }
+
+  async #rewrite(): Promise<void> {
+    const { pending } = readEntries(new Uint8Array(await readFile(this.#path)))
+    const newPath = `${this.#path}.new`
+    await rm(newPath, { force: true })
+    const file = await open(newPath, 'ax+')
+    try {
+      const sizeBytes = await writeAll(file, [MAGIC, ...pending.map((message) => entryOf(messageBody(message)))])
+      await rename(newPath, this.#path)
+      this.#endAt = sizeBytes
+    } catch (error) {
+      await file.close()
+      throw error
+    }
+    await this.#file.close()
+    this.#file = file
+    await syncFolder(dirname(this.#path))
+  }
+}
+
+/** @returns how many bytes are on disk now. */
+async function writeAll(file: FileHandle, chunks: readonly Uint8Array[]): Promise<number> {
+  const sizeBytes = chunks.reduce((sum, { length }) => sum + length, 0)
+  const { bytesWritten } = await file.writev(chunks)
+  // A disk that fills up meanwhile takes a part, without an error.
+  if (bytesWritten !== sizeBytes) throw new Error(`only ${bytesWritten} of ${sizeBytes} bytes were written`)
+  await file.datasync()
+  return sizeBytes
+}
+
+/** Until then the file of before could come back under this name. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path)
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
   }
 }
 
@@ -124,7 +199,7 @@ function messageBody(message: SpooledMessage): Uint8Array {
 }
 
 function startsWithMagic(bytes: Uint8Array): boolean {
-  return MAGIC.every((byte, at) => bytes[at] === byte)
+  return MAGIC.every((byte, at) => at >= bytes.length || bytes[at] === byte)
 }
 
 function readEntries(bytes: Uint8Array): { pending: SpooledMessage[]; endAt: number } {

@@ -41,6 +41,12 @@ async function take(consumer: AsyncIterable<ConsumedMessage>, count: number): Pr
   return taken
 }
 
+async function spoolPath(context: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'spool-'))
+  context.after(() => rm(folder, { recursive: true }))
+  return join(folder, 'unsent')
+}
+
 for (const generation of GENERATIONS) {
   test(`${generation}: streams, topics, sends and polls`, async (context) => {
     const server = await serve(context)
@@ -233,9 +239,7 @@ test('requests wait out a server that restarts, and groups are joined again', as
 test('unsent messages come back from the spool file, once, with their ids', async (context) => {
   const server = await serve(context)
   const client = await clientOf(context, server.listener.port)
-  const folder = await mkdtemp(join(tmpdir(), 'spool-'))
-  context.after(() => rm(folder, { recursive: true }))
-  const path = join(folder, 'unsent')
+  const path = await spoolPath(context)
   const first = client.producer({
     stream: 'site',
     topic: 'temp',
@@ -262,4 +266,80 @@ test('unsent messages come back from the spool file, once, with their ids', asyn
   const third = await openSpoolFile(path)
   assert.equal(third.pending.length, 0)
   await third.close()
+})
+
+test('a spool learns of messages that were given up, and of no others', async (context) => {
+  const server = await serve(context)
+  const client = await clientOf(context, server.listener.port)
+  const path = await spoolPath(context)
+  const options = { stream: 'site', topic: 'temp', bufferBytes: 300, overflow: 'drop-oldest' } as const
+  const spool = await openSpoolFile(path)
+  const producer = client.producer({ ...options, lingerMs: 3_600_000, spool })
+  const sent = Promise.allSettled(['a', 'b', 'c', 'd', 'e'].map((content) => producer.send(message(content))))
+  await eventually(() => producer.droppedCount === 1 && producer.bufferedCount === 4, 'the oldest was given up')
+  await producer.close(0)
+  await sent
+  const again = await openSpoolFile(path)
+  context.after(() => again.close())
+  assert.deepEqual(
+    again.pending.map(({ payload }) => text(payload)),
+    ['b', 'c', 'd', 'e'],
+  )
+})
+
+test('a spool that is never empty does not grow for ever', async (context) => {
+  const path = await spoolPath(context)
+  const spool = await openSpoolFile(path)
+  const payload = new Uint8Array(1024 * 1024)
+  let mostBytes = 0
+  for (let id = 1n; id <= 40n; id++) {
+    await spool.append({ id, originUs: ORIGIN_US, payload })
+    if (id > 1n) await spool.acknowledged(1)
+    mostBytes = Math.max(mostBytes, (await stat(path)).size)
+  }
+  assert.ok(mostBytes < 18 * payload.length, `${mostBytes} bytes`)
+  await spool.append({ id: 41n, originUs: ORIGIN_US, payload: new Uint8Array(1) })
+  await spool.close()
+  const again = await openSpoolFile(path)
+  context.after(() => again.close())
+  assert.deepEqual(
+    again.pending.map(({ id }) => id),
+    [40n, 41n],
+  )
+})
+
+test('a request that cannot be encoded holds up none of those behind it', async (context) => {
+  const server = await serve(context)
+  const client = await clientOf(context, server.listener.port)
+  const lists = Array.from({ length: 16 }, () => client.streams.list())
+  const broken = Array.from({ length: 16 }, () => client.streams.create('x'.repeat(300)))
+  const behind = Array.from({ length: 16 }, () => client.streams.list())
+  const settled = await Promise.allSettled([...lists, ...broken, ...behind])
+  assert.deepEqual(
+    settled.map(({ status }) => status),
+    [...lists.map(() => 'fulfilled'), ...broken.map(() => 'rejected'), ...behind.map(() => 'fulfilled')],
+  )
+})
+
+test('a consumer that is closed while there is no connection leaves nothing behind in its client', async (context) => {
+  const server = await serve(context)
+  const relay = await TcpRelay.open(() => server.listener.port)
+  context.after(() => relay.close())
+  const client = await clientOf(context, relay.port)
+  let listening = 0
+  const onReconnected = client.onReconnected.bind(client)
+  client.onReconnected = (callback) => {
+    const unsubscribe = onReconnected(callback)
+    listening += 1
+    return () => {
+      listening -= 1
+      unsubscribe()
+    }
+  }
+  const consumer = client.consumer({ stream: 'site', topic: 'temp', group: 'readers' })
+  assert.equal(listening, 1)
+  relay.close()
+  await eventually(() => client.state !== 'connected', 'the connection is lost')
+  await consumer.close()
+  assert.equal(listening, 0)
 })
