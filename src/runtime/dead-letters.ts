@@ -1,5 +1,7 @@
 /** Keeps records that an upstream refuses for good, in a topic of their own: nothing is thrown away, and the next one goes on. */
+import { concatBytes } from '../byte-concat.ts'
 import type { EdgeError } from '../errors.ts'
+import { MAX_USER_HEADERS_BYTES } from '../sdk/wire/batch.ts'
 import { stringHeader } from '../sdk/wire/header-values.ts'
 import { encodeRecords } from '../sdk/wire/messages.ts'
 import { decodeUserHeaders, encodeUserHeaders, type UserHeader } from '../sdk/wire/user-headers.ts'
@@ -15,10 +17,16 @@ const MAX_HEADER_BYTES = 255
 const EDGE_CALLER: Caller = { dialect: 'edge', userId: 0, client: null }
 
 export function createDeadLetters(broker: Broker): DeadLetterSink {
+  let ensuring: Promise<void> | null = null
   return {
     async add(letter) {
-      await ensureTopic(broker)
-      const userHeaders = encodeUserHeaders([...originalHeaders(letter), ...headersOf(letter)])
+      // A route that carries all topics carries this one as well. What is refused of it is kept already.
+      if (letter.streamName === DEAD_LETTER_STREAM && letter.topicName === DEAD_LETTER_TOPIC) return
+      ensuring ??= ensureTopic(broker).finally(() => {
+        ensuring = null
+      })
+      await ensuring
+      const userHeaders = fittingHeaders(originalHeaders(letter), headersOf(letter))
       const batch = encodeRecords([{ payload: letter.payloadBytes, userHeaders, originUs: letter.originUs }])
       const { promise, resolve, reject } = Promise.withResolvers<void>()
       const settled = (error: EdgeError | null) => (error === null ? resolve() : reject(error))
@@ -35,6 +43,16 @@ async function ensureTopic(broker: Broker): Promise<void> {
   if (broker.topic(EDGE_CALLER, DEAD_LETTER_STREAM, DEAD_LETTER_TOPIC) !== undefined) return
   const request = { name: DEAD_LETTER_TOPIC, partitionCount: 1, options: { durability: 'durable' } } as const
   await broker.createTopic(EDGE_CALLER, DEAD_LETTER_STREAM, request)
+}
+
+/** The record's own are kept whole: of the others, as many as fit behind them. */
+function fittingHeaders(originals: readonly UserHeader[], others: readonly UserHeader[]): Uint8Array {
+  let encoded = encodeUserHeaders(originals)
+  for (const other of others) {
+    const one = encodeUserHeaders([other])
+    if (encoded.length + one.length <= MAX_USER_HEADERS_BYTES) encoded = concatBytes([encoded, one])
+  }
+  return encoded
 }
 
 /** Where it came from and why it was refused. */

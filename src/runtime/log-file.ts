@@ -49,7 +49,8 @@ export class LogFile {
       if (this.#descriptor === undefined && !existsSync(dataPath)) return
       let descriptor = this.#descriptor ?? this.#open()
       if (isLogFileFull(this.#sizeBytes, bytes.length, this.#options)) descriptor = this.#roll()
-      if (nowMs() - this.#sweptMs > SWEEP_INTERVAL_MS) this.#sweep()
+      // In both directions: the clock of a gateway may begin decades ahead.
+      if (Math.abs(nowMs() - this.#sweptMs) > SWEEP_INTERVAL_MS) this.#sweep()
       this.#sizeBytes += writeSync(descriptor, bytes)
     } catch {
       // Opened anew with the next line: somebody may have made room, or mounted the folder.

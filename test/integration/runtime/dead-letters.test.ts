@@ -40,4 +40,27 @@ describe('a record that an upstream refuses for good', () => {
     assert.ok(String(headers.get('dead_letter.reason')).length <= 255)
     assert.equal(decodeUserHeaders(second.userHeadersView).length, 7)
   })
+
+  it('is kept also when it comes first with others, or its own headers leave no room for more', async () => {
+    const { broker } = await createBrokerWorld()
+    const sink = createDeadLetters(broker)
+    await Promise.all([sink.add(LETTER), sink.add({ ...LETTER, offset: 42n })])
+    const header = { key: stringHeader('k'), value: stringHeader('v'.repeat(239)) }
+    const userHeadersBytes = encodeUserHeaders(Array.from({ length: 400 }, () => header))
+    assert.equal(userHeadersBytes.length, 100_000)
+    await sink.add({ ...LETTER, userHeadersBytes })
+    const partition = broker.partition(DEAD_LETTER_STREAM, DEAD_LETTER_TOPIC, 0)
+    const { batches } = (await partition?.read({ fromOffset: 0n, maxCount: 10, maxBytes: 1e6 })) ?? { batches: [] }
+    const records = batches.flatMap((batch) => decodeRecords(batch))
+    assert.equal(records.length, 3)
+    assert.deepEqual(records[2]?.userHeadersView.slice(), userHeadersBytes)
+  })
+
+  it('is not kept once more when the dead letters themselves are carried and refused', async () => {
+    const { broker } = await createBrokerWorld()
+    const sink = createDeadLetters(broker)
+    await sink.add(LETTER)
+    await sink.add({ ...LETTER, streamName: DEAD_LETTER_STREAM, topicName: DEAD_LETTER_TOPIC, offset: 0n })
+    assert.equal(broker.partition(DEAD_LETTER_STREAM, DEAD_LETTER_TOPIC, 0)?.nextOffset, 1n)
+  })
 })

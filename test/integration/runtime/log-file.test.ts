@@ -76,6 +76,16 @@ test('old files go also where little is written', (context) => {
   assert.deepEqual(names(), ['edge.log'])
 })
 
+test('old files go also after the clock was set back', (context) => {
+  const { log, folder, names, time } = setUp(context, { maxFileBytes: 0 })
+  time.nowMs += 1e6 * HOUR_MS
+  log.write(line('first'))
+  time.nowMs -= 1e6 * HOUR_MS - 2 * HOUR_MS
+  writeFileSync(join(folder, 'edge.log.1'), line('old'))
+  log.write(line('second'))
+  assert.deepEqual(names(), ['edge.log'])
+})
+
 test('nothing is made before the data folder is there, and lines are written once it is', (context) => {
   const { log, dataPath, text } = setUp(context)
   rmSync(dataPath, { recursive: true })
