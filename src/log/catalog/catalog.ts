@@ -82,11 +82,13 @@ export class StoreCatalog implements Catalog, DescriptorStore {
     return () => this.#listeners.delete(callback)
   }
 
-  /** One change of names: one after the other, told when done. */
+  /** One change of names: one after the other, told when done; also one that fails at its end, as it may have taken effect. */
   async #change<T>(work: () => Promise<T>): Promise<T> {
-    const result = await this.#queue.run(work)
-    for (const listener of this.#listeners) listener()
-    return result
+    try {
+      return await this.#queue.run(work)
+    } finally {
+      for (const listener of this.#listeners) listener()
+    }
   }
 
   // ---- for the engine ------------------------------------------------------------------------------------------------

@@ -55,8 +55,10 @@ function isNamed(wanted: string | undefined, id: number, name: string): boolean 
 
 function openTarget(values: Values): Writable {
   const path = values.required('output')
-  if (path === '-') return process.stdout
-  return createWriteStream(path, { flags: values.has('force') ? 'w' : 'wx' })
+  const target = path === '-' ? process.stdout : createWriteStream(path, { flags: values.has('force') ? 'w' : 'wx' })
+  // Looked for after each write; without a listener it would end the process.
+  target.on('error', () => {})
+  return target
 }
 
 /** Written as fast as the target takes it: memory holds one block, not the store. */
@@ -67,9 +69,6 @@ async function dumpTopic(
   target: Writable,
 ): Promise<number> {
   const only = values.has('partition') ? values.integer('partition', 0, { min: 0, max: 2 ** 32 - 1 }) : null
-  // An error of the target ends the wait below too; without a listener it would end the process.
-  const failure = new Promise<never>((_, reject) => target.once('error', reject))
-  failure.catch(() => {})
   let count = 0
   for (const partition of topic.partitions) {
     if (only !== null && partition.partitionId !== only) continue
@@ -84,8 +83,9 @@ async function dumpTopic(
       )
       count += lines.length
       const hasRoom = target.write(lines.map((line) => `${line}\n`).join(''))
-      if (!hasRoom) await Promise.race([once(target, 'drain'), failure])
       if (target.errored !== null) throw target.errored
+      // Rejects with an error that comes meanwhile.
+      if (!hasRoom) await once(target, 'drain')
     }
   }
   return count

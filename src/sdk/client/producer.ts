@@ -9,6 +9,7 @@ import { US_MS } from '../../clock.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import type { MessagesApi } from '../api/messages.ts'
 import { SDK_DEFAULTS } from '../defaults.ts'
+import { sleep } from '../sleep.ts'
 import type { SendConfirmation } from '../wire/commands/messages.ts'
 import type { Identifier, Partitioning } from '../wire/primitives.ts'
 import { MAX_ORIGIN_SPAN_US } from '../wire/record-slice.ts'
@@ -261,7 +262,7 @@ export class Producer implements AsyncDisposable {
           await this.#settle(batch, (entry) => entry.reject(error))
           return
         }
-        await this.#pause(this.#backoff.nextDelayUs() / US_MS)
+        await sleep(this.#backoff.nextDelayUs() / US_MS, this.#abort.signal)
       }
     }
   }
@@ -281,15 +282,6 @@ export class Producer implements AsyncDisposable {
     const count = (await Promise.all(oldest.map(({ spooled }) => spooled))).filter(Boolean).length
     // Were it not written, the messages would be sent once more after a restart: their ids tell.
     if (count > 0) await spool.acknowledged(count).catch(() => {})
-  }
-
-  async #pause(delayMs: number): Promise<void> {
-    let timer: ReturnType<typeof setTimeout> | undefined
-    const waited = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, delayMs)
-    })
-    await Promise.race([waited, aborted(this.#abort.signal)])
-    clearTimeout(timer)
   }
 }
 

@@ -204,9 +204,12 @@ test('a removal whose descriptor stands and cannot be synced leaves no partition
   const { id } = await store.catalog.createStream('s')
   const { partitions } = await store.catalog.createTopic(id, { name: 't', partitionCount: 2, options: OPTIONS })
   const last = partitions[1]?.key
+  let toldCount = 0
+  store.catalog.onChanged(() => toldCount++)
   isFailing = true
   await assert.rejects(store.catalog.removePartitions(id, 0, 1), isCode('EDGE_IO'))
   assert.deepEqual(store.host.removed, [last])
+  assert.equal(toldCount, 1)
   const kept = store.catalog.topic(id, 0)?.partitions.map(({ key }) => key)
   const again = await world.reopen(store)
   assert.deepEqual(

@@ -87,21 +87,15 @@ async function* messagesOfLines(source: Readable, name: string): AsyncGenerator<
 }
 
 async function* linesOf(source: Readable, name = 'standard input'): AsyncGenerator<string> {
-  // The line reader swallows errors of its source: they are kept and thrown here.
-  const failure = new Promise<never>((_, reject) => source.once('error', reject))
-  failure.catch(() => {})
-  const lines = createInterface({ input: source, crlfDelay: Number.POSITIVE_INFINITY })[Symbol.asyncIterator]()
-  try {
-    for (;;) {
-      const next = await Promise.race([lines.next(), failure])
-      if (next.done === true) return
-      yield next.value
-    }
-  } catch (cause) {
-    if (cause instanceof EdgeError) throw cause
-    const reason = messageOf(cause)
-    throw new EdgeError('EDGE_IO', `${name} cannot be read: ${reason}`, { cause })
-  }
+  const lines = createInterface({ input: source, crlfDelay: Number.POSITIVE_INFINITY })
+  // The line reader swallows errors of its source, and would wait for ever: it is ended, and they are told below.
+  source.once('error', () => lines.close())
+  for await (const line of lines) yield line
+  if (source.errored) throw unreadable(name, source.errored)
+}
+
+function unreadable(name: string, cause: Error): EdgeError {
+  return new EdgeError('EDGE_IO', `${name} cannot be read: ${messageOf(cause)}`, { cause })
 }
 
 async function* batchesOf(messages: AsyncIterable<OutgoingMessage>): AsyncGenerator<OutgoingMessage[]> {
