@@ -42,5 +42,7 @@ export interface EngineOptions {
   readonly readBuffer?: Uint8Array
   /** Bytes of a journal file that a repack looks at together; a usual size when left out. */
   readonly repackWindowSize?: number
+  /** Of the indexes of segments that stay in memory; a usual size when left out. */
+  readonly maxIndexBytes?: number
   readonly rules?: EngineRules
 }

@@ -27,6 +27,9 @@ import { type Recovered, type RecoveryOptions, recoverPartitions } from './recov
 import { SegmentRemoval, type SegmentRemovalOptions } from './segment-removal.ts'
 import type { LogSettings } from './settings.ts'
 
+/** Of the indexes of segments that readers come back to: those of some 80,000 blocks, five gigabytes of messages. */
+const MAX_INDEX_BYTES = 2 * 1024 * 1024
+
 /** This start of the machine, against those that left the journal. */
 export interface MachineStart {
   readonly bootHash: number
@@ -54,6 +57,7 @@ export function createSegmentFiles(options: EngineOptions): SegmentFiles {
     codec,
     maxOpenFiles: settings.open_segments,
     decodedBlocks: settings.decoded_blocks,
+    maxIndexBytes: options.maxIndexBytes ?? MAX_INDEX_BYTES,
   })
 }
 

@@ -64,7 +64,7 @@ class SegmentView implements SealedSegment {
   /** Exact: what a name alone tells would count offsets that were never given. */
   get messageCount(): number {
     try {
-      this.#files.index(this.#segment)
+      if (this.#segment.blockCount === undefined) this.#files.index(this.#segment)
     } catch (error) {
       if (!(error instanceof EdgeError)) throw error
     }

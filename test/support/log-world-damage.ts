@@ -12,7 +12,8 @@ import {
   JOURNAL_HEADER_SIZE,
   PAGE_SIZE,
 } from '../../src/log/core/journal-format.ts'
-import { BLOCK_HEADER_SIZE, type IndexEntry, SEGMENT_HEADER_SIZE } from '../../src/log/core/segment-format.ts'
+import { BLOCK_HEADER_SIZE, SEGMENT_HEADER_SIZE } from '../../src/log/core/segment-format.ts'
+import type { IndexEntry } from '../../src/log/core/segment-index.ts'
 import type { LogEngine } from '../../src/log/engine.ts'
 import type { JournalFile } from '../../src/log/io/journal-file.ts'
 import type { Segment } from '../../src/log/io/segment.ts'
@@ -148,9 +149,12 @@ function segmentBlock({ random, disk, engine }: DamageParts): BlockPlace | undef
   const partitions = [...engine.partitions.values()].filter((each) => each.segments.length > 0)
   const partition = partitions[random.below(partitions.length)]
   const segment = partition?.segments[random.below(partition.segments.length)]
-  if (partition === undefined || segment?.entries === undefined) return undefined
+  if (partition === undefined || segment?.index === undefined) return undefined
   if (disk.isFileDirty(segment.path) || engine.maintenance.isBusy) return undefined
-  const { entries } = segment
+  const { index } = segment
+  const entries = Array.from({ length: index.count }, (_, number) => index.entry(number)).filter(
+    (each) => each !== undefined,
+  )
   return entries.length === 0 ? undefined : { partition, segment, entries, number: random.below(entries.length) }
 }
 

@@ -7,6 +7,7 @@
  *   J3 what was cut or replaced never comes back   J12 a deleted partition's key never serves again
  *   J4 offsets rise, append times never fall   J14 with a healthy disk everything waiting gets through
  *   J15 a producer's number is known when its reading is there   J16 receipts of a partition come in order
+ *   J17 memory does not grow with what is stored
  */
 import { EdgeError } from '../../src/errors.ts'
 import type { Appended, Receipt } from '../../src/log/api.ts'
@@ -60,8 +61,10 @@ export class LogWorld {
   readonly #rottenHeaders = new Set<string>()
   /** What comes next, before chance has its say again. */
   readonly #plan: (() => void | Promise<void>)[] = []
+  readonly #isShortOfIndexes: boolean
 
   constructor(seed: number, options: WorldOptions = {}) {
+    this.#isShortOfIndexes = seed % 2 === 0
     this.random = new SeededRandom(seed)
     this.#time = new WorldTime(this.random)
     this.#options = options
@@ -264,6 +267,9 @@ export class LogWorld {
   async #look(key: number): Promise<void> {
     const partition = this.#partition(key)
     await this.#compare(partition, partition.visibleEnd, 'poll')
+    const segments = [...this.#live.partitions.values()].flatMap((each) => each.segments)
+    const held = segments.filter(({ index }) => index !== undefined).length
+    check(held < 2 || !this.#isShortOfIndexes, 'J17', `${held} segments keep their index in memory`)
   }
 
   async #compare(partition: LogPartition, end: bigint, how: string): Promise<void> {
@@ -432,6 +438,8 @@ export class LogWorld {
         codec: plainCodec,
         // Several a file.
         repackWindowSize: JOURNAL_FILE_SIZE / 8,
+        // In half of the worlds no index but the one used last stays.
+        ...(this.#isShortOfIndexes ? { maxIndexBytes: 1 } : {}),
         ...(this.#options.rules === undefined ? {} : { rules: this.#options.rules }),
         ...(this.#options.keys === undefined ? {} : { keys: this.#options.keys() }),
       }),

@@ -93,11 +93,15 @@ export interface RollLimits {
   readonly maxAgeUs: bigint
 }
 
+/** What compresses well, or comes in small pieces, would else make an index as large as it likes. */
+export const MAX_SEGMENT_BLOCKS = 8192
+
 /** Whether a segment takes no more blocks. @param firstAppendUs time of its first batch. */
 export function isSegmentFull(
-  segment: { readonly sizeBytes: number; readonly firstAppendUs: bigint },
+  segment: { readonly sizeBytes: number; readonly blockCount: number; readonly firstAppendUs: bigint },
   limits: RollLimits,
   nowUs: bigint,
 ): boolean {
-  return segment.sizeBytes >= limits.sizeBytes || nowUs - segment.firstAppendUs >= limits.maxAgeUs
+  const { sizeBytes, blockCount, firstAppendUs } = segment
+  return sizeBytes >= limits.sizeBytes || blockCount >= MAX_SEGMENT_BLOCKS || nowUs - firstAppendUs >= limits.maxAgeUs
 }

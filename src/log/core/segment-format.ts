@@ -22,6 +22,7 @@
 import { type ByteArea, createArea, getSafeU64, setSafeU64 } from './byte-area.ts'
 import { type Checksum, crc32 } from './checksum.ts'
 import { checkSum, type Decoded, isNear } from './header-sum.ts'
+import { INDEX_ENTRY_SIZE, SegmentIndex } from './segment-index.ts'
 
 export const SEGMENT_VERSION = 1
 export const SEGMENT_HEADER_SIZE = 64
@@ -29,9 +30,6 @@ export const BLOCK_HEADER_SIZE = 80
 export const BLOCK_ALIGNMENT = 8
 /** Raw bytes gathered into one block: zstd gains little above, and a reader unpacks it in about 0.1 ms. */
 export const BLOCK_RAW_SIZE = 64 * 1024
-export const INDEX_ENTRY_SIZE = 24
-/** Where the position stands in an index entry. */
-export const INDEX_POSITION_AT = 16
 export const SEGMENT_TRAILER_SIZE = 32
 
 const SEGMENT_MAGIC = 0x53474445 // "EDGS"
@@ -72,13 +70,6 @@ export interface BlockHeader {
   /** 0 for the first block of a file. */
   readonly previousPosition: number
   readonly position: number
-}
-
-export interface IndexEntry {
-  readonly baseOffset: bigint
-  readonly firstTimeUs: bigint
-  readonly position: number
-  readonly recordCount: number
 }
 
 export interface SegmentTrailer {
@@ -193,26 +184,18 @@ export function decodeBlockHeader(
 
 /** @returns index and trailer as they stand at `indexPosition`, the end of the last block. */
 export function encodeSegmentIndex(
-  entries: readonly IndexEntry[],
+  index: SegmentIndex,
   at: { indexPosition: number; lastTimeUs: bigint; seed: number },
 ): Uint8Array {
-  const indexSize = entries.length * INDEX_ENTRY_SIZE
+  const indexSize = index.count * INDEX_ENTRY_SIZE
   const { bytes, view } = createArea(indexSize + SEGMENT_TRAILER_SIZE)
-  let recordCount = 0
-  for (const [index, entry] of entries.entries()) {
-    const entryAt = index * INDEX_ENTRY_SIZE
-    view.setBigUint64(entryAt, entry.baseOffset, true)
-    view.setBigUint64(entryAt + 8, entry.firstTimeUs, true)
-    view.setUint32(entryAt + 16, entry.position, true)
-    view.setUint32(entryAt + 20, entry.recordCount, true)
-    recordCount += entry.recordCount
-  }
+  bytes.set(index.bytesView)
   view.setUint32(indexSize, TRAILER_MAGIC, true)
-  view.setUint32(indexSize + 4, entries.length, true)
+  view.setUint32(indexSize + 4, index.count, true)
   view.setUint32(indexSize + 8, at.indexPosition, true)
   view.setUint32(indexSize + 12, crc32(bytes, 0, indexSize, 0), true)
   view.setBigUint64(indexSize + 16, at.lastTimeUs, true)
-  view.setUint32(indexSize + 24, recordCount, true)
+  view.setUint32(indexSize + 24, index.recordCount, true)
   view.setUint32(indexSize + 28, crc32(bytes, indexSize, indexSize + 28, at.seed), true)
   return bytes
 }
@@ -236,18 +219,12 @@ export function decodeSegmentTrailer(area: ByteArea, seed: number, fileSize: num
 
 /** @returns undefined when the CRC does not fit: the index is then built from the blocks. */
 export function decodeSegmentIndex(
-  area: ByteArea,
+  bytes: Uint8Array,
   trailer: SegmentTrailer,
   checksum: Checksum,
-): IndexEntry[] | undefined {
-  const { view, bytes } = area
+): SegmentIndex | undefined {
   if (checksum(bytes, 0, bytes.length, 0) !== trailer.indexCrc) return undefined
-  return Array.from({ length: trailer.blockCount }, (_, index) => ({
-    baseOffset: view.getBigUint64(index * INDEX_ENTRY_SIZE, true),
-    firstTimeUs: view.getBigUint64(index * INDEX_ENTRY_SIZE + 8, true),
-    position: view.getUint32(index * INDEX_ENTRY_SIZE + 16, true),
-    recordCount: view.getUint32(index * INDEX_ENTRY_SIZE + 20, true),
-  }))
+  return new SegmentIndex(bytes)
 }
 
 // ---- names -----------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import {
 } from '../core/batch-header.ts'
 import { areaOf } from '../core/byte-area.ts'
 import { later } from '../core/offset.ts'
-import type { IndexEntry } from '../core/segment-format.ts'
+import type { IndexEntry, SegmentIndex } from '../core/segment-index.ts'
 import { type BlockRange, MAX_RUN_SIZE } from './block-loader.ts'
 import { type ReadBatch, recordsStart } from './journal-reader.ts'
 import type { Segment } from './segment.ts'
@@ -21,7 +21,7 @@ export interface BlockPlace {
   readonly segment: Segment
   readonly entry: IndexEntry
   /** All blocks of the segment, and which of them this is. */
-  readonly entries: readonly IndexEntry[]
+  readonly index: SegmentIndex
   readonly number: number
   /** Exclusive. */
   readonly end: bigint
@@ -38,7 +38,7 @@ export const MISSING_BLOCKS = 'blocks of its segments are missing or damaged'
 
 /** The block and those behind it, until they hold so many records or are so many. */
 export function runFrom(
-  { segment, entry, entries, number }: BlockPlace,
+  { segment, entry, index, number }: BlockPlace,
   recordCount: number,
   maxCount: number,
 ): [BlockRange, ...BlockRange[]] {
@@ -48,12 +48,12 @@ export function runFrom(
     // Where blocks in between are missing, that does not tell how large this one is.
     return { position, end: end > position && end - position <= MAX_RUN_SIZE ? end : undefined }
   }
-  const run: [BlockRange, ...BlockRange[]] = [rangeOf(entry, entries[number + 1])]
+  const run: [BlockRange, ...BlockRange[]] = [rangeOf(entry, index.entry(number + 1))]
   let count = entry.recordCount
   for (let at = number + 1; count < recordCount && run.length < maxCount; at++) {
-    const each = entries[at]
+    const each = index.entry(at)
     if (each === undefined || each.baseOffset >= segment.endOffset) break
-    run.push(rangeOf(each, entries[at + 1]))
+    run.push(rangeOf(each, index.entry(at + 1)))
     count += each.recordCount
   }
   return run

@@ -182,8 +182,6 @@ export class LargeBatches {
     await this.#writeSynced(segment, [area.bytes, stored, new Uint8Array(padding)])
     await fileSystem.syncDirectory(directory)
     await fileSystem.syncDirectory(directory.slice(0, directory.lastIndexOf('/')))
-    const { appendTimeUs: firstTimeUs, count: recordCount } = fields
-    segment.entries = [{ baseOffset, firstTimeUs, position: SEGMENT_HEADER_SIZE, recordCount }]
     return segment
   }
 

@@ -8,7 +8,8 @@ import type { ReadResult } from '../api.ts'
 import { BATCH_KIND, type BatchHeader } from '../core/batch-header.ts'
 import type { JournalIndex } from '../core/journal-index.ts'
 import { earlier, later } from '../core/offset.ts'
-import { BLOCK_RAW_SIZE, type IndexEntry } from '../core/segment-format.ts'
+import { BLOCK_RAW_SIZE } from '../core/segment-format.ts'
+import { type IndexEntry, SegmentIndex } from '../core/segment-index.ts'
 import {
   type BlockPlace,
   batchesOf,
@@ -150,7 +151,7 @@ export class PartitionReader {
     taken: Taken,
   ): Promise<void> {
     try {
-      const [entry] = segment === undefined ? [] : this.#segments.index(segment)
+      const entry = segment === undefined ? undefined : this.#segments.index(segment).entry(0)
       if (segment === undefined || entry === undefined) throw new EdgeError('EDGE_BATCH_CORRUPT', 'its file is missing')
       await this.#segments.blocks.load(segment, [{ position: entry.position, end: undefined }], (raw, isLasting) => {
         takeBlock(raw, taken, isLasting)
@@ -241,15 +242,15 @@ export class PartitionReader {
     for (; at < segments.length; at++) {
       const segment = segments[at]
       if (segment === undefined || segment.endOffset <= offset) continue
-      const entries = this.#indexOf(partition, segment)
-      const found = Math.max(0, countUpTo(entries, offset) - 1)
-      for (let k = found; k < entries.length; k++) {
-        const entry = entries[k]
+      const index = this.#indexOf(partition, segment)
+      const found = Math.max(0, index.countUpTo(offset) - 1)
+      for (let k = found; k < index.count; k++) {
+        const entry = index.entry(k)
         if (entry === undefined || entry.baseOffset >= segment.endOffset) break
         // A block has no gap inside: what lies between it and the next one is missing, or was never given.
         const end = earlier(entry.baseOffset + BigInt(entry.recordCount), segment.endOffset)
         const isFirst = at === 0 && k === 0
-        if (end > offset) return { segment, entry, entries, number: k, end, isFirst }
+        if (end > offset) return { segment, entry, index, number: k, end, isFirst }
       }
     }
     return undefined
@@ -270,13 +271,13 @@ export class PartitionReader {
     return found
   }
 
-  #indexOf(partition: ReadablePartition, segment: Segment): readonly IndexEntry[] {
+  #indexOf(partition: ReadablePartition, segment: Segment): SegmentIndex {
     try {
       return this.#segments.index(segment)
     } catch (error) {
       if (isShortage(error)) throw error
       partition.damaged(segment.baseOffset, segment.endOffset, toEdgeError(error))
-      return []
+      return new SegmentIndex()
     }
   }
 
@@ -285,13 +286,13 @@ export class PartitionReader {
     for (let at = partition.segments.length - 1; at >= 0; at--) {
       const segment = partition.segments[at]
       if (segment === undefined) continue
-      const entries = this.#indexOf(partition, segment)
-      const before = entries.findLastIndex((entry) => entry.firstTimeUs < timeUs)
-      const entry = entries[before]
+      const index = this.#indexOf(partition, segment)
+      const before = index.countBefore(timeUs) - 1
+      const entry = index.entry(before)
       if (entry === undefined) continue
       // Before the wait: meanwhile segments go, and batches of the journal become blocks.
       const next =
-        entries[before + 1]?.baseOffset ??
+        index.entry(before + 1)?.baseOffset ??
         partition.segments[at + 1]?.baseOffset ??
         this.#offsetInJournal(partition.index, timeUs, end)
       return later((await this.#offsetInBlock(segment, entry, timeUs)) ?? next, start)

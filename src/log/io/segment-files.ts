@@ -1,7 +1,8 @@
 /** The segment files of a store: keeps few of them open, and knows where their blocks lie. */
-import type { IndexEntry } from '../core/segment-format.ts'
+import { type IndexEntry, SegmentIndex } from '../core/segment-index.ts'
 import { BlockLoader, type BlockLoaderOptions } from './block-loader.ts'
 import type { FileSystem, LogFile } from './file-system.ts'
+import { HeldIndexes } from './held-indexes.ts'
 import type { Segment } from './segment.ts'
 import {
   blocksOf,
@@ -16,21 +17,30 @@ import {
 export interface SegmentFilesOptions extends Omit<BlockLoaderOptions, 'file'> {
   readonly fileSystem: FileSystem
   readonly maxOpenFiles: number
+  /** Of all indexes that stay in memory. */
+  readonly maxIndexBytes: number
 }
 
 export class SegmentFiles {
   readonly #options: SegmentFilesOptions
   /** In order of use, the oldest first: a map keeps the order of insertion. */
   readonly #open = new Map<string, LogFile>()
+  readonly #indexes: HeldIndexes
   readonly blocks: BlockLoader
 
   constructor(options: SegmentFilesOptions) {
     this.#options = options
+    this.#indexes = new HeldIndexes(options.maxIndexBytes)
     this.blocks = new BlockLoader({ ...options, file: (path) => this.file(path) })
   }
 
   get openCount(): number {
     return this.#open.size
+  }
+
+  /** Bytes of all indexes in memory. */
+  get indexBytes(): number {
+    return this.#indexes.sizeBytes
   }
 
   file(path: string): LogFile {
@@ -59,14 +69,22 @@ export class SegmentFiles {
   }
 
   /** Where a segment's blocks lie: from its index, or from its block headers when it has none or a damaged one. */
-  index(segment: Segment): readonly IndexEntry[] {
-    if (segment.entries !== undefined) return segment.entries
+  index(segment: Segment): SegmentIndex {
+    const index = segment.index ?? this.#readIndex(segment)
+    segment.index = index
+    this.#indexes.use(segment)
+    return index
+  }
+
+  #readIndex(segment: Segment): SegmentIndex {
     const handle = this.file(segment.path)
     const trailer = readTrailer(handle, segment.seed)
-    const entries = trailer === undefined ? undefined : readIndex(handle, trailer, this.#options.checksum)
-    segment.entries = entries ?? this.#indexFromBlocks(segment, handle)
-    segment.messageCount = segment.entries.reduce((sum, entry) => sum + entry.recordCount, 0)
-    return segment.entries
+    const stored = trailer === undefined ? undefined : readIndex(handle, trailer, this.#options.checksum)
+    const index = stored ?? this.#indexFromBlocks(segment, handle)
+    segment.blockCount = index.count
+    segment.firstAppendUs = index.entry(0)?.firstTimeUs
+    segment.messageCount = index.recordCount
+    return index
   }
 
   /** Append time of the last batch: from the last block's header, whose flags say what it is worth. @throws EDGE_IO. */
@@ -75,23 +93,25 @@ export class SegmentFiles {
     const handle = this.file(segment.path)
     const { seed, sizeBytes } = segment
     const trailer = readTrailer(handle, seed)
-    const position = trailer === undefined ? this.index(segment).at(-1)?.position : lastPosition(handle, trailer)
+    const position = trailer === undefined ? lastEntry(this.index(segment))?.position : lastPosition(handle, trailer)
     const last = position === undefined ? undefined : readBlockHeader(handle, seed, position, sizeBytes)
     segment.isClockTrusted = last === undefined || isClockTrusted(last)
-    segment.lastAppendUs = last?.lastTimeUs ?? trailer?.lastTimeUs ?? segment.entries?.at(-1)?.firstTimeUs ?? 0n
+    segment.lastAppendUs = last?.lastTimeUs ?? trailer?.lastTimeUs ?? lastEntry(segment.index)?.firstTimeUs ?? 0n
     return segment.lastAppendUs
   }
 
-  #indexFromBlocks(segment: Segment, handle: LogFile): IndexEntry[] {
-    const entries: IndexEntry[] = []
+  #indexFromBlocks(segment: Segment, handle: LogFile): SegmentIndex {
+    const index = new SegmentIndex()
     let end = segment.baseOffset
     for (const block of blocksOf(handle, segment.seed, segment.sizeBytes)) {
       if (block.baseOffset >= segment.endOffset) break
       // Below the running end: a run was repeated after a crash, the first one counts.
       if (block.baseOffset < end) continue
-      entries.push(entryOf(block))
+      index.push(entryOf(block))
       end = block.endOffset
     }
-    return entries
+    return index
   }
 }
+
+const lastEntry = (index: SegmentIndex | undefined): IndexEntry | undefined => index?.entry(index.count - 1)

@@ -24,7 +24,6 @@ import { type NamedSegment, type ReadSegmentHeader, readSegmentHeader } from './
 import {
   blocksOf,
   endOfBlock,
-  entryOf,
   isClockTrusted,
   lastPosition,
   readArea,
@@ -190,7 +189,6 @@ function openExternal(found: Found, options: SegmentRecoveryOptions, isExternal:
     segment.isClockTrusted = isClockTrusted(block)
     segment.lastBlockPosition = block.position
     segment.lastBoot = block.boot
-    segment.entries = [entryOf(block)]
     return segment
   } finally {
     handle.close()

@@ -13,13 +13,11 @@ import {
   decodeBlockHeader,
   decodeSegmentIndex,
   decodeSegmentTrailer,
-  INDEX_ENTRY_SIZE,
-  INDEX_POSITION_AT,
-  type IndexEntry,
   SEGMENT_HEADER_SIZE,
   SEGMENT_TRAILER_SIZE,
   type SegmentTrailer,
 } from '../core/segment-format.ts'
+import { INDEX_ENTRY_SIZE, INDEX_POSITION_AT, type IndexEntry, type SegmentIndex } from '../core/segment-index.ts'
 import { isShortage, type LogFile } from './file-system.ts'
 
 /** Bytes looked through at once for the next intact header behind a damaged one. */
@@ -101,9 +99,9 @@ export function readTrailer(handle: LogFile, seed: number): SegmentTrailer | und
   return decodeSegmentTrailer(area, seed, fileSize)
 }
 
-export function readIndex(handle: LogFile, trailer: SegmentTrailer, checksum: Checksum): IndexEntry[] | undefined {
-  const area = readArea(handle, trailer.indexPosition, trailer.blockCount * INDEX_ENTRY_SIZE)
-  return decodeSegmentIndex(area, trailer, checksum)
+export function readIndex(handle: LogFile, trailer: SegmentTrailer, checksum: Checksum): SegmentIndex | undefined {
+  const { bytes } = readArea(handle, trailer.indexPosition, trailer.blockCount * INDEX_ENTRY_SIZE)
+  return decodeSegmentIndex(bytes, trailer, checksum)
 }
 
 /** Where the last block lies, as the index says; undefined for a file without blocks. */

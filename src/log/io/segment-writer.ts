@@ -18,11 +18,11 @@ import {
   encodeBlockHeader,
   encodeSegmentHeader,
   encodeSegmentIndex,
-  type IndexEntry,
   SEGMENT_HEADER_SIZE,
   SEGMENT_VERSION,
 } from '../core/segment-format.ts'
-import type { FileSystem } from './file-system.ts'
+import { type IndexEntry, SegmentIndex } from '../core/segment-index.ts'
+import { type FileSystem, isShortage } from './file-system.ts'
 import { syncFile } from './journal-file.ts'
 import { sealBlockBody } from './sealed-blocks.ts'
 import { Segment } from './segment.ts'
@@ -54,6 +54,7 @@ interface Draft {
   readonly isNew: boolean
   /** Length of the file before the run. */
   readonly lengthBefore: number
+  /** Blocks of this run. */
   readonly entries: IndexEntry[]
   length: number
   endOffset: bigint
@@ -135,12 +136,24 @@ export class SegmentWriter {
     const draft = this.#drafts.at(-1)
     if (draft === undefined || draft.isSealed) return
     draft.isSealed = true
-    if (draft.entries.length === 0 && draft.segment.entries === undefined) return
-    const entries = [...(draft.segment.entries ?? []), ...draft.entries]
-    const { seed } = draft.segment
+    const index = this.#indexOf(draft)
+    if (index === undefined) return
     const indexPosition = this.#nextPosition(draft)
-    const index = encodeSegmentIndex(entries, { indexPosition, lastTimeUs: draft.lastAppendUs, seed })
-    this.#write(draft, index, indexPosition)
+    const { lastAppendUs, segment } = draft
+    const bytes = encodeSegmentIndex(index, { indexPosition, lastTimeUs: lastAppendUs, seed: segment.seed })
+    this.#write(draft, bytes, indexPosition)
+  }
+
+  /** Of the blocks before this run and in it; undefined when the file cannot be read: its blocks are all that tells then. */
+  #indexOf({ segment, isNew, entries }: Draft): SegmentIndex | undefined {
+    try {
+      const index = new SegmentIndex(isNew ? undefined : this.#options.files.index(segment).bytesView.slice())
+      for (const entry of entries) index.push(entry)
+      return index
+    } catch (error) {
+      if (isShortage(error)) throw error
+      return undefined
+    }
   }
 
   /** Makes all files stable, their names aside. @throws EDGE_IO: call `abort` then; the sync is not tried again. */
@@ -153,11 +166,16 @@ export class SegmentWriter {
 
   /** The run counts. @returns segments that were begun. */
   commit(): Segment[] {
+    const { files } = this.#options
     const begun: Segment[] = []
     for (const draft of this.#drafts.filter(hasChanged)) {
       const { segment } = draft
-      segment.entries = [...(segment.entries ?? []), ...draft.entries]
-      segment.messageCount += draft.entries.reduce((sum, entry) => sum + entry.recordCount, 0)
+      for (const entry of draft.entries) {
+        segment.index?.push(entry)
+        segment.messageCount += entry.recordCount
+      }
+      if (!draft.isAdopted) segment.blockCount = blockCountOf(draft)
+      segment.firstAppendUs ??= draft.entries[0]?.firstTimeUs
       segment.sizeBytes = draft.length
       segment.endOffset = draft.endOffset
       segment.lastAppendUs = draft.lastAppendUs
@@ -165,6 +183,7 @@ export class SegmentWriter {
       segment.lastBlockPosition = draft.lastBlockPosition
       segment.lastBoot = draft.lastBoot
       segment.isClosed = draft.isSealed
+      if (segment.index !== undefined) files.index(segment)
       if (draft.isNew) begun.push(segment)
     }
     return begun
@@ -216,7 +235,8 @@ export class SegmentWriter {
 
   #isFull(draft: Draft): boolean {
     const firstAppendUs = draft.segment.firstAppendUs ?? draft.entries[0]?.firstTimeUs ?? this.#options.nowUs
-    return isSegmentFull({ sizeBytes: draft.length, firstAppendUs }, this.#options.limits, this.#options.nowUs)
+    const segment = { sizeBytes: draft.length, blockCount: blockCountOf(draft), firstAppendUs }
+    return isSegmentFull(segment, this.#options.limits, this.#options.nowUs)
   }
 
   #nextPosition(draft: Draft): number {
@@ -226,8 +246,8 @@ export class SegmentWriter {
 
   #continued(segment: Segment): Draft {
     const { sizeBytes, endOffset, lastAppendUs = 0n, isClockTrusted, lastBlockPosition, lastBoot } = segment
-    // Its index is written when it is sealed, so it must be whole in memory now.
-    this.#options.files.index(segment)
+    // How full it is, a start of the edge does not tell.
+    if (segment.blockCount === undefined) this.#options.files.index(segment)
     return {
       segment,
       isNew: false,
@@ -252,7 +272,7 @@ export class SegmentWriter {
     encodeSegmentHeader(header, 0, { ...fields, createdAtUs: nowUs, encryptionKeyId })
     const cipher = keys.cipherFor(header.bytes, encryptionKeyId)
     const segment = new Segment({ directory, baseOffset, runNumber, seed, cipher })
-    segment.entries = []
+    segment.index = new SegmentIndex()
     if (this.isFolderNew) fileSystem.makeDirectory(directory)
     fileSystem.open(segment.path, 'create').close()
     const draft: Draft = {
@@ -310,3 +330,5 @@ export class SegmentWriter {
 }
 
 const hasChanged = (draft: Draft): boolean => draft.isNew || draft.length !== draft.lengthBefore
+
+const blockCountOf = ({ segment, entries }: Draft): number => (segment.blockCount ?? 0) + entries.length

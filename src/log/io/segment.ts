@@ -1,5 +1,6 @@
 /** One segment file of a partition as the log knows it in memory; its bytes are read through `segment-files.ts`. */
-import { formatSegmentName, type IndexEntry } from '../core/segment-format.ts'
+import { formatSegmentName } from '../core/segment-format.ts'
+import type { SegmentIndex } from '../core/segment-index.ts'
 import type { FileCipher } from './store-keys.ts'
 
 export class Segment {
@@ -19,8 +20,12 @@ export class Segment {
   isClosed: boolean
   /** Holds one large batch that a journal batch refers to; a segment as others once that is repacked. */
   isExternal = false
-  /** Where its blocks lie, when known: the active one always, others after the first read. */
-  entries: IndexEntry[] | undefined
+  /** Where its blocks lie, while that is kept in memory: `SegmentFiles.index` reads it. */
+  index: SegmentIndex | undefined
+  /** Known once its index was. */
+  blockCount: number | undefined
+  /** Append time of its first batch, known once its index was; undefined also without a block. */
+  firstAppendUs: bigint | undefined
   /** Append time of its last batch, when known. */
   lastAppendUs: bigint | undefined
   /** Whether that time came from a clock to be trusted; known with it. */
@@ -50,9 +55,5 @@ export class Segment {
 
   get path(): string {
     return `${this.directory}/${formatSegmentName(this)}`
-  }
-
-  get firstAppendUs(): bigint | undefined {
-    return this.entries?.[0]?.firstTimeUs
   }
 }

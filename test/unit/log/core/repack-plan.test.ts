@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BATCH_FLAG, type BatchHeader, MAX_GROUP_BATCHES } from '../../../../src/log/core/batch-header.ts'
-import { BlockPlan, isSegmentFull, isWorthwhile, type RepackBatch } from '../../../../src/log/core/repack-plan.ts'
+import {
+  BlockPlan,
+  isSegmentFull,
+  isWorthwhile,
+  MAX_SEGMENT_BLOCKS,
+  type RepackBatch,
+} from '../../../../src/log/core/repack-plan.ts'
 import { BLOCK_FLAG, BLOCK_RAW_SIZE } from '../../../../src/log/core/segment-format.ts'
 
 const KIB = 1024
@@ -86,11 +92,13 @@ test('a block of which the last batch has an untrusted time says so', () => {
   assert.equal(planOf(batchAt(0n, { flags: 0 }), batchAt(10n)).take()?.flags, 0)
 })
 
-test('compression must save a tenth, and a segment is full by size or by age', () => {
+test('compression must save a tenth, and a segment is full by size, by its blocks or by age', () => {
   assert.ok(isWorthwhile(1000, 900))
   assert.ok(!isWorthwhile(1000, 901))
   const limits = { sizeBytes: 1000, maxAgeUs: 50n }
-  assert.ok(!isSegmentFull({ sizeBytes: 999, firstAppendUs: 100n }, limits, 149n))
-  assert.ok(isSegmentFull({ sizeBytes: 1000, firstAppendUs: 100n }, limits, 149n))
-  assert.ok(isSegmentFull({ sizeBytes: 999, firstAppendUs: 100n }, limits, 150n))
+  const segment = { sizeBytes: 999, blockCount: MAX_SEGMENT_BLOCKS - 1, firstAppendUs: 100n }
+  assert.ok(!isSegmentFull(segment, limits, 149n))
+  assert.ok(isSegmentFull({ ...segment, sizeBytes: 1000 }, limits, 149n))
+  assert.ok(isSegmentFull({ ...segment, blockCount: MAX_SEGMENT_BLOCKS }, limits, 149n))
+  assert.ok(isSegmentFull(segment, limits, 150n))
 })

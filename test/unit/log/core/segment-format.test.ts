@@ -16,7 +16,9 @@ import {
   SEGMENT_HEADER_SIZE,
   SEGMENT_TRAILER_SIZE,
 } from '../../../../src/log/core/segment-format.ts'
+import { SegmentIndex } from '../../../../src/log/core/segment-index.ts'
 import { bitsOf, flipped } from '../../../support/flipped-bits.ts'
+import { indexOf } from '../../../support/segment-index.ts'
 
 const SEGMENT = {
   version: 1,
@@ -74,7 +76,9 @@ test('of the headers of a file and a block, and of a trailer, one flipped bit is
   encodeSegmentHeader(file, 0, SEGMENT)
   const block = createArea(BLOCK_HEADER_SIZE)
   encodeBlockHeader(block, 0, BLOCK, SEGMENT.seed)
-  const trailer = areaOf(encodeSegmentIndex([], { indexPosition: 500, lastTimeUs: 9n, seed: SEGMENT.seed }))
+  const trailer = areaOf(
+    encodeSegmentIndex(new SegmentIndex(), { indexPosition: 500, lastTimeUs: 9n, seed: SEGMENT.seed }),
+  )
   const decodes: [ByteArea, (area: ByteArea) => object | undefined][] = [
     [file, (area) => decodeSegmentHeader(area)],
     [block, (area) => decodeBlockHeader(area, 0, SEGMENT.seed, BLOCK.position, 244)],
@@ -108,13 +112,14 @@ test('index and trailer read back, and a damaged index is refused', () => {
     { baseOffset: 1000n, firstTimeUs: 5n, position: 64, recordCount: 10 },
     { baseOffset: 1010n, firstTimeUs: 9n, position: 248, recordCount: 1 },
   ]
-  const bytes = encodeSegmentIndex(entries, { indexPosition: 500, lastTimeUs: 9n, seed: 7 })
+  const bytes = encodeSegmentIndex(indexOf(entries), { indexPosition: 500, lastTimeUs: 9n, seed: 7 })
   const trailer = decodeSegmentTrailer(areaOf(bytes.slice(-SEGMENT_TRAILER_SIZE)), 7, 500 + bytes.length)
   assert.ok(trailer)
   assert.deepEqual([trailer.blockCount, trailer.recordCount, trailer.lastTimeUs], [2, 11, 9n])
-  const index = areaOf(bytes.slice(0, -SEGMENT_TRAILER_SIZE))
-  assert.deepEqual(decodeSegmentIndex(index, trailer, crc32), entries)
-  index.bytes[3] = 1
+  const index = bytes.slice(0, -SEGMENT_TRAILER_SIZE)
+  const read = decodeSegmentIndex(index, trailer, crc32)
+  assert.deepEqual([read?.entry(0), read?.entry(1), read?.entry(2)], [...entries, undefined])
+  index[3] = 1
   assert.equal(decodeSegmentIndex(index, trailer, crc32), undefined)
   assert.equal(decodeSegmentTrailer(areaOf(bytes.slice(-SEGMENT_TRAILER_SIZE)), 7, 499 + bytes.length), undefined)
 })
