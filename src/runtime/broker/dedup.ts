@@ -60,6 +60,11 @@ export class DedupWindow {
     this.entries.delete(id)
   }
 
+  /** What lay in the partitions from that number on is gone. */
+  forgetPartitions(from: number): void {
+    for (const [id, { partitionId }] of this.entries) if (partitionId >= from) this.entries.delete(id)
+  }
+
   clear(): void {
     this.entries.clear()
   }

@@ -34,9 +34,10 @@ export function createGroups(context: BrokerContext): Groups {
     async deleteGroup(caller, streamId, topicId, groupId) {
       const topic = getTopic(context, caller, streamId, topicId, 'get-topic')
       const row = getGroupRow(context, topic, groupId)
+      // First what a full disk may refuse: a group that stays keeps its members and its offsets.
+      await log.metadata.deleteGroup(topic.streamId, topic.id, row.id)
       liveGroups.remove(topic.streamId, topic.id, row.id)
       for (const partition of topic.partitions) log.metadata.deleteOffset(partition.key, 'group', row.id)
-      await log.metadata.deleteGroup(topic.streamId, topic.id, row.id)
     },
 
     joinGroup(caller, streamId, topicId, groupId) {

@@ -31,7 +31,10 @@ export function usableMemoryBytes(): number {
 
 /** Remembers the last reading: usage is what happened since then. */
 export function createMachineStats(clock: Clock): { read(): MachineStats } {
-  const startTimeUs = clock.wallUs() - BigInt(Math.round(process.uptime() * 1_000_000))
+  const uptimeUs = Math.round(process.uptime() * 1_000_000)
+  const startTimeUs = clock.wallUs() - BigInt(uptimeUs)
+  // A clock without a battery is set by years once the network is there: how long we run must not follow it.
+  const startedUs = clock.monotonicUs() - uptimeUs
   let lastWallUs = clock.monotonicUs()
   let lastProcess = process.cpuUsage()
   let lastMachine = machineTicks()
@@ -55,7 +58,7 @@ export function createMachineStats(clock: Clock): { read(): MachineStats } {
         memoryUsage: process.memoryUsage.rss(),
         totalMemory: totalmem(),
         availableMemory: freemem(),
-        runTimeUs: clock.wallUs() - startTimeUs,
+        runTimeUs: BigInt(Math.round(nowUs - startedUs)),
         startTimeUs,
         readBytes: io.get('rchar') ?? 0,
         writtenBytes: io.get('wchar') ?? 0,

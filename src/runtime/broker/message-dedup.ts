@@ -37,7 +37,8 @@ interface TopicWindow {
 export class MessageDedup {
   private readonly log: Log
   private readonly clock: Clock
-  private readonly windows = new Map<string, TopicWindow>()
+  /** Not by number: the next topic gets those of a deleted one, and must not take its messages for sent before. */
+  private readonly windows = new WeakMap<Topic, TopicWindow>()
 
   constructor(log: Log, clock: Clock) {
     this.log = log
@@ -54,11 +55,10 @@ export class MessageDedup {
   windowOf(topic: Topic): TopicWindow | undefined {
     const limits = topic.options.dedupWindow
     if (limits === null) return undefined
-    const key = keyOf(topic)
-    let found = this.windows.get(key)
+    let found = this.windows.get(topic)
     if (found === undefined) {
       found = { window: new DedupWindow(limits), flights: new Set() }
-      this.windows.set(key, found)
+      this.windows.set(topic, found)
     }
     return found
   }
@@ -66,18 +66,19 @@ export class MessageDedup {
   /** The topic's window was switched on, off, or resized. */
   async optionsChanged(topic: Topic): Promise<void> {
     const limits = topic.options.dedupWindow
-    const found = this.windows.get(keyOf(topic))
-    if (limits === null) this.forget(topic)
+    const found = this.windows.get(topic)
+    if (limits === null) this.windows.delete(topic)
     else if (found !== undefined) found.window.resize(limits)
     else await this.readBack(topic, limits)
   }
 
-  forget(topic: Topic): void {
-    this.windows.delete(keyOf(topic))
+  clear(topic: Topic): void {
+    this.windows.get(topic)?.window.clear()
   }
 
-  clear(topic: Topic): void {
-    this.windows.get(keyOf(topic))?.window.clear()
+  /** The topic's last partitions are gone, and its messages there: sent again, they are new. */
+  partitionsRemoved(topic: Topic): void {
+    this.windows.get(topic)?.window.forgetPartitions(topic.partitions.length)
   }
 
   /** Appends what is new of the batch; `receipt` is settled when the promise holds for all of it. */
@@ -230,10 +231,6 @@ function without(batch: RecordBatch, seen: readonly (SeenMessage | undefined)[])
 
 function isWithin(flight: Flight, message: SeenMessage): boolean {
   return flight.partitionId === message.partitionId && message.offset >= flight.from && message.offset < flight.end
-}
-
-function keyOf(topic: Topic): string {
-  return `${topic.streamId}/${topic.id}`
 }
 
 function max(left: bigint, right: bigint): bigint {

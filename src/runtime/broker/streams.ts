@@ -27,7 +27,12 @@ export function createStreams(context: BrokerContext): Streams {
     async deleteStream(caller, id) {
       const stream = getStream(context, caller, id, 'manage-stream')
       liveGroups.removeStream(stream.id)
-      await log.catalog.deleteStream(stream.id)
+      try {
+        await log.catalog.deleteStream(stream.id)
+      } finally {
+        // Who joined meanwhile: the next stream gets its numbers, not its members.
+        liveGroups.removeStream(stream.id)
+      }
     },
 
     async purgeStream(caller, id) {

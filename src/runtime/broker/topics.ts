@@ -56,8 +56,12 @@ export function createTopics(context: BrokerContext): Topics {
     async deleteTopic(caller, streamId, id) {
       const topic = getTopic(context, caller, streamId, id, 'manage-topic')
       context.liveGroups.removeTopic(topic.streamId, topic.id)
-      context.dedup.forget(topic)
-      await catalog.deleteTopic(topic.streamId, topic.id)
+      try {
+        await catalog.deleteTopic(topic.streamId, topic.id)
+      } finally {
+        // Who joined meanwhile: the next topic gets its numbers, not its members.
+        context.liveGroups.removeTopic(topic.streamId, topic.id)
+      }
     },
 
     async purgeTopic(caller, streamId, id) {
@@ -67,8 +71,7 @@ export function createTopics(context: BrokerContext): Topics {
     async createPartitions(caller, streamId, id, count) {
       if (count < 1 || count > MAX_PARTITIONS_PER_REQUEST) throw tooMany(count)
       const topic = getTopic(context, caller, streamId, id, 'manage-topic')
-      await catalog.addPartitions(topic.streamId, topic.id, count)
-      repartition(context, topic)
+      await repartitioning(context, topic, () => catalog.addPartitions(topic.streamId, topic.id, count))
     },
 
     async deletePartitions(caller, streamId, id, count) {
@@ -78,8 +81,7 @@ export function createTopics(context: BrokerContext): Topics {
         const message = `partitions to delete: expected at most ${topic.partitions.length}, found ${count}`
         throw new EdgeError('EDGE_PARTITION_COUNT_INVALID', message)
       }
-      await catalog.removePartitions(topic.streamId, topic.id, count)
-      repartition(context, topic)
+      await repartitioning(context, topic, () => catalog.removePartitions(topic.streamId, topic.id, count))
     },
 
     async deleteSegments(caller, streamId, id, partitionId, count) {
@@ -102,11 +104,16 @@ export function createTopics(context: BrokerContext): Topics {
   }
 }
 
-/** Groups of the topic deal its partitions out anew. */
-function repartition(context: BrokerContext, topic: Topic): void {
-  const count = context.log.catalog.topic(topic.streamId, topic.id)?.partitions.length ?? 0
-  for (const group of context.liveGroups.ofTopic(topic.streamId, topic.id)) {
-    group.assignment.repartition(count, context.clock.monotonicUs())
+/** Groups of the topic deal its partitions out anew; also where the change failed after they had come or gone. */
+async function repartitioning(context: BrokerContext, topic: Topic, change: () => Promise<void>): Promise<void> {
+  try {
+    await change()
+  } finally {
+    context.dedup.partitionsRemoved(topic)
+    const count = context.log.catalog.topic(topic.streamId, topic.id)?.partitions.length ?? 0
+    for (const group of context.liveGroups.ofTopic(topic.streamId, topic.id)) {
+      group.assignment.repartition(count, context.clock.monotonicUs())
+    }
   }
 }
 

@@ -114,7 +114,12 @@ export function createUsers(context: BrokerContext): Users {
       const isRight = await hasher.verify(currentPassword, row.passwordHash)
       if (!isRight) throw wrongCredentials()
       const passwordHash = await hasher.hash(newPassword)
-      await serial.run(() => metadata.putUser({ ...get(row.id), passwordHash }))
+      await serial.run(async () => {
+        // The hashes took their time: another password may be set by now, or another user have the number.
+        const now = metadata.users.get(row.id)
+        if (now?.passwordHash !== row.passwordHash) throw wrongCredentials()
+        await metadata.putUser({ ...now, passwordHash })
+      })
     },
   }
 

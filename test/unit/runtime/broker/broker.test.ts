@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { EdgeError } from '../../../../src/errors.ts'
 import { silentLogger } from '../../../../src/logger.ts'
 import type { PollResult } from '../../../../src/runtime/broker/index.ts'
 import { rootCredentialsFrom } from '../../../../src/runtime/broker/index.ts'
@@ -185,6 +186,30 @@ describe('users', () => {
     assert.equal(await world.broker.authenticate('reader', 'another'), user.id)
     await assert.rejects(world.broker.changePassword(caller, 'iggy', 'iggy', 'another'), { code: 'EDGE_FORBIDDEN' })
   })
+
+  test('change a password once with the current one, however many try at the same time', async () => {
+    await using world = await createBrokerWorld()
+    const user = await world.broker.createUser(world.root, SPEC)
+    const change = (password: string) => world.broker.changePassword(world.root, 'reader', 'secret', password)
+    const outcomes = await Promise.allSettled([change('the first'), change('the second')])
+    assert.deepEqual(
+      outcomes.map(({ status }) => status),
+      ['fulfilled', 'rejected'],
+    )
+    assert.equal(await world.broker.authenticate('reader', 'the first'), user.id)
+  })
+
+  test('that are made meanwhile do not get the new password of a deleted one', async () => {
+    await using world = await createBrokerWorld()
+    const user = await world.broker.createUser(world.root, SPEC)
+    const row = world.log.metadata.users.get(user.id)
+    assert.ok(row)
+    const changed = world.broker.changePassword(world.root, 'reader', 'secret', 'another')
+    await world.broker.deleteUser(world.root, 'reader')
+    await world.log.metadata.putUser({ ...row, username: 'other', passwordHash: 'of another' })
+    await assert.rejects(changed, { code: 'EDGE_CREDENTIALS_INVALID' })
+    assert.equal(world.log.metadata.users.get(user.id)?.passwordHash, 'of another')
+  })
 })
 
 describe('tokens', () => {
@@ -326,6 +351,47 @@ describe('consumer groups', () => {
   const splitOf = ({ broker, root }: BrokerWorld) =>
     broker.group(root, 's', 't', 'g')?.members.map(({ partitions }) => partitions)
 
+  test('of a new topic have no members that joined its predecessor while that was being deleted', async () => {
+    await using world = await withGroup()
+    const { broker, root, log } = world
+    const member = world.connect()
+    const { deleteTopic } = log.catalog
+    log.catalog.deleteTopic = (...place) => {
+      broker.joinGroup(member, 's', 't', 'g')
+      return deleteTopic.call(log.catalog, ...place)
+    }
+    await broker.deleteTopic(root, 's', 't')
+    await broker.createTopic(root, 's', { name: 't', partitionCount: 4, options: {} })
+    await broker.createGroup(root, 's', 't', 'g')
+    assert.deepEqual(splitOf(world), [])
+    assert.deepEqual(broker.me(member).groups, [])
+  })
+
+  test('that cannot be deleted keep their members and offsets', async () => {
+    await using world = await withGroup()
+    const { broker, root, log } = world
+    await send(world, batchOf([0n, 'a']), 0)
+    broker.joinGroup(world.connect(), 's', 't', 'g')
+    await broker.storeOffset(root, GROUP, 's', 't', 0, 0n)
+    log.metadata.deleteGroup = () => Promise.reject(new EdgeError('EDGE_DISK_FULL', 'no room'))
+    await assert.rejects(broker.deleteGroup(root, 's', 't', 'g'), { code: 'EDGE_DISK_FULL' })
+    assert.deepEqual(splitOf(world), [[0, 1, 2, 3]])
+    assert.equal(broker.offset(root, GROUP, 's', 't', 0)?.storedOffset, 0n)
+  })
+
+  test('deal out what is left also where the removal of partitions failed at its end', async () => {
+    await using world = await withGroup()
+    const { broker, root, log } = world
+    broker.joinGroup(world.connect(), 's', 't', 'g')
+    const { removePartitions } = log.catalog
+    log.catalog.removePartitions = async (...change) => {
+      await removePartitions.call(log.catalog, ...change)
+      throw new EdgeError('EDGE_IO', 'the folder could not be synced')
+    }
+    await assert.rejects(broker.deletePartitions(root, 's', 't', 3), { code: 'EDGE_IO' })
+    assert.deepEqual(splitOf(world), [[0]])
+  })
+
   test('deal each message to one member, and a disconnect deals its partitions to the others', async () => {
     await using world = await withGroup()
     const [first, second] = [world.connect(), world.connect()]
@@ -414,6 +480,17 @@ describe('consumer groups', () => {
     })
     await assert.rejects(world.broker.createPartitions(world.root, 's', 't', 0), { code: 'EDGE_TOO_MANY_PARTITIONS' })
   })
+})
+
+test('the time that the server has run follows no clock that is set', async () => {
+  await using world = await createBrokerWorld()
+  const before = world.broker.stats(world.root)
+  const { clock } = world
+  clock.wallUs = () => 5_000_000n
+  clock.passMs(1000)
+  const after = world.broker.stats(world.root)
+  assert.equal(after.runTimeUs - before.runTimeUs, 1_000_000n)
+  assert.equal(after.startTimeUs, before.startTimeUs)
 })
 
 test('a snapshot is an archive, and names what it cannot make', async () => {

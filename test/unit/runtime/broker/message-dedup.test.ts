@@ -110,3 +110,38 @@ test('a topic can switch deduplication on and off', async () => {
   await send(world, 0, [1n, 'not again']).settled
   assert.deepEqual(textsOf(world, 0), ['a', 'again'])
 })
+
+for (const [what, remove] of [
+  ['topic', ({ broker, root }: BrokerWorld) => broker.deleteTopic(root, 's', 't')],
+  ['stream', ({ broker, root }: BrokerWorld) => broker.deleteStream(root, 's')],
+] as const) {
+  test(`a new ${what} with the numbers of a deleted one stores what that one had seen`, async () => {
+    await using world = await withTopic()
+    await send(world, 0, [1n, 'a']).settled
+    // Sent while the removal is under way, which is when the window was made again.
+    const { deleteTopic } = world.log.catalog
+    world.log.catalog.deleteTopic = (...place) => {
+      send(world, 0, [2n, 'b'])
+      return deleteTopic.call(world.log.catalog, ...place)
+    }
+    await remove(world)
+    if (what === 'stream') await world.broker.createStream(world.root, 's')
+    await world.broker.createTopic(world.root, 's', { name: 't', partitionCount: 2, options: { dedupWindow: WINDOW } })
+    const partitioning = { kind: 'partition', partitionId: 0 } as const
+    await new Promise<void>((resolve, reject) => {
+      world.broker.send(world.root, 's', 't', partitioning, batchOf([1n, 'a'], [2n, 'b']), {
+        settled: (error) => (error === null ? resolve() : reject(error)),
+      })
+    })
+    assert.deepEqual(textsOf(world, 2), ['a', 'b'])
+  })
+}
+
+test('what lay in a removed partition is new when it comes again, the rest is not', async () => {
+  await using world = await withTopic()
+  await send(world, 0, [1n, 'kept']).settled
+  await send(world, 1, [2n, 'gone']).settled
+  await world.broker.deletePartitions(world.root, 's', 't', 1)
+  await send(world, 0, [1n, 'kept again'], [2n, 'gone, and back']).settled
+  assert.deepEqual(textsOf(world, 0), ['kept', 'gone, and back'])
+})
