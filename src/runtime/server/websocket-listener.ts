@@ -14,7 +14,7 @@ import type { Logger } from '../../logger.ts'
 import { watchHandshakes } from '../tls-handshakes.ts'
 import type { ByteSession, ByteTransport } from './byte-session.ts'
 import { addressOf, closeServer, type ListenAddress, type Listener, listen } from './tcp-listener.ts'
-import { encodeClose, encodeWebsocketFrame, OPCODE, WebsocketDecoder } from './websocket-frames.ts'
+import { CLOSE_NORMAL, encodeClose, encodeWebsocketFrame, OPCODE, WebsocketDecoder } from './websocket-frames.ts'
 
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
 /** A frame of 64 MiB and then some: the connection's own limit comes first. */
@@ -48,6 +48,8 @@ export async function listenWebsocket(options: WebsocketListenerOptions): Promis
     connectionsCheckingInterval: TIMEOUT_CHECK_MS,
     maxHeaderSize: MAX_HEAD_BYTES,
     noDelay: true,
+    // A client that is gone without a word would keep its place for ever.
+    keepAlive: true,
   }
   const refusePlain: RequestListener = (_request, response) => {
     response.writeHead(426, { upgrade: 'websocket', connection: 'close', 'content-length': 0 }).end()
@@ -100,13 +102,14 @@ const pemsOf = (tls: { certificatePem: string; privateKeyPem: string }) => ({
 })
 
 function serve(socket: Duplex, peer: Socket, head: Buffer, options: WebsocketListenerOptions): void {
+  let closeCode = CLOSE_NORMAL
   const session = options.accept({
     kind: 'websocket',
     address: addressOf(peer),
     write: (bytes) => socket.write(encodeWebsocketFrame(OPCODE.binary, bytes)),
     pause: () => void socket.pause(),
     resume: () => void socket.resume(),
-    end: () => void socket.end(encodeClose(1000)),
+    end: () => void socket.end(encodeClose(closeCode)),
     destroy: () => void socket.destroy(),
   })
   const decoder = new WebsocketDecoder(
@@ -116,7 +119,11 @@ function serve(socket: Duplex, peer: Socket, head: Buffer, options: WebsocketLis
         // The RFC asks for an answer to the newest ping only: a peer that does not read them piles up nothing here.
         if (!socket.writableNeedDrain) socket.write(encodeWebsocketFrame(OPCODE.pong, payload))
       },
-      closed: (code) => void socket.end(encodeClose(code)),
+      // What was asked before it is answered before the close; a peer that keeps its side open is the session's to end.
+      closed(code) {
+        closeCode = code
+        session.ended()
+      },
     },
     MAX_MESSAGE_BYTES,
   )
@@ -141,5 +148,6 @@ function acceptOf(key: string): string {
 }
 
 function refuse(socket: Duplex, status: string): void {
-  socket.end(`HTTP/1.1 ${status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`)
+  // Destroyed then: a peer that keeps its side open would take a place among the handshakes for ever.
+  socket.end(`HTTP/1.1 ${status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`, () => socket.destroy())
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { connect } from 'node:net'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -10,13 +10,19 @@ import { systemClock } from '../../../src/clock.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { loadCertificate } from '../../../src/quic-edge/io/certificate.ts'
 import { type Listener, listenWebsocket } from '../../../src/runtime/server/index.ts'
-import { startProtocolServer, type TestServer } from '../../support/protocol-server.ts'
+import { startProtocolServer, type TestServer, type TestServerOptions } from '../../support/protocol-server.ts'
 
+const HANDSHAKE =
+  'GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n'
+const KEY = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n'
 const PING = Buffer.from('0400000001000000', 'hex')
 const LOGIN = Buffer.from('1600000026000000046967677904696767790000000000000000', 'hex')
 
-async function start(maxConnections = 10): Promise<{ running: TestServer; listener: Listener } & AsyncDisposable> {
-  const running = await startProtocolServer()
+async function start(
+  maxConnections = 10,
+  options: TestServerOptions = {},
+): Promise<{ running: TestServer; listener: Listener } & AsyncDisposable> {
+  const running = await startProtocolServer(options)
   const accept = running.server.acceptByteSession.bind(running.server)
   const listener = await listenWebsocket({ host: '127.0.0.1', port: 0, maxConnections, logger: silentLogger, accept })
   return {
@@ -72,17 +78,49 @@ test('text ends the connection with 1003', async () => {
   assert.equal(event.code, 1003)
 })
 
+test('what was asked before a close is answered, and a peer that keeps its side open after it is cut off', async () => {
+  let nowUs = 0
+  const clock = { wallUs: () => 1_800_000_000_000_000n, monotonicUs: () => nowUs }
+  await using it = await start(10, { clock })
+  const socket = await openRaw(it.listener.port)
+  const [login, close] = [frameOf(2, LOGIN), frameOf(8, Buffer.from('03e8', 'hex'))]
+  socket.write(Buffer.concat([login, close]))
+  const bytes = await untilEnd(socket)
+  assert.deepEqual([bytes.readUInt16BE(0), bytes.readUInt32LE(2)], [0x820c, 0], 'the login is answered')
+  assert.equal(bytes.subarray(14).toString('hex'), '880203e8')
+  assert.equal(it.listener.connectionCount, 1)
+  nowUs += 2_000_000
+  it.running.server.sweep()
+  await isCutOff(socket)
+})
+
+test('a refused peer that keeps its side open is cut off', async () => {
+  await using it = await start()
+  const socket = connect({ host: '127.0.0.1', port: it.listener.port, allowHalfOpen: true })
+  socket.write(`${HANDSHAKE}Sec-WebSocket-Key: short\r\n\r\n`)
+  assert.match((await untilEnd(socket)).toString(), /^HTTP\/1\.1 400/)
+  await isCutOff(socket)
+})
+
+test('a peer that is gone without a word is noticed: its connection is kept alive by the system', async () => {
+  await using it = await start()
+  const socket = await openRaw(it.listener.port)
+  const portOf = (port = 0) => port.toString(16).toUpperCase().padStart(4, '0')
+  const [server, peer] = [portOf(it.listener.port), portOf(socket.localPort)]
+  const line = readFileSync('/proc/net/tcp', 'utf8')
+    .split('\n')
+    .find((each) => each.includes(`:${server} 0100007F:${peer} `))
+  // Of the fields of a connection, the sixth begins with the timer that runs: 02 is that of keep-alive.
+  assert.equal(line?.trim().split(/\s+/)[5]?.slice(0, 2), '02', line)
+  socket.destroy()
+})
+
 test('connections above the limit get 503, a plain request 426, a bad handshake 400', async () => {
   await using it = await start(1)
   const { port } = it.listener
   const first = await open(port)
-  const handshake =
-    'GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n'
-  assert.match(
-    await statusOf(port, `${handshake}Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`),
-    /^HTTP\/1\.1 503/,
-  )
-  assert.match(await statusOf(port, `${handshake}Sec-WebSocket-Key: short\r\n\r\n`), /^HTTP\/1\.1 400/)
+  assert.match(await statusOf(port, `${HANDSHAKE}${KEY}`), /^HTTP\/1\.1 503/)
+  assert.match(await statusOf(port, `${HANDSHAKE}Sec-WebSocket-Key: short\r\n\r\n`), /^HTTP\/1\.1 400/)
   assert.match(await statusOf(port, 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'), /^HTTP\/1\.1 426/)
   first.close()
 })
@@ -90,9 +128,7 @@ test('connections above the limit get 503, a plain request 426, a bad handshake 
 test('pings of a peer that does not read pile up nothing, and it is served when it reads again', async () => {
   await using it = await start()
   const socket = connect({ host: '127.0.0.1', port: it.listener.port })
-  socket.write(
-    'GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
-  )
+  socket.write(`${HANDSHAKE}${KEY}`)
   await once(socket, 'data')
   socket.pause()
   // Masked with zeros. More than the kernel's buffers hold of answers.
@@ -110,6 +146,36 @@ test('pings of a peer that does not read pile up nothing, and it is served when 
   }
   assert.ok(sizeBytes < rounds * count * 127, `${sizeBytes} bytes`)
 })
+
+/** A connection whose handshake is done, and whose end is its own to tell. */
+async function openRaw(port: number): Promise<Socket> {
+  const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true })
+  socket.write(`${HANDSHAKE}${KEY}`)
+  const [head] = (await once(socket, 'data')) as [Buffer]
+  assert.match(head.toString(), /^HTTP\/1\.1 101 .*\r\n\r\n$/s)
+  return socket
+}
+
+/** A final frame of at most 125 bytes, masked with zeros. */
+function frameOf(opcode: number, payload: Buffer): Buffer {
+  return Buffer.concat([Buffer.from([0x80 | opcode, 0x80 | payload.length, 0, 0, 0, 0]), payload])
+}
+
+async function untilEnd(socket: Socket): Promise<Buffer> {
+  const parts: Buffer[] = []
+  socket.on('data', (bytes: Buffer) => parts.push(bytes))
+  await once(socket, 'end')
+  return Buffer.concat(parts)
+}
+
+/** Nobody takes its bytes any more: the system answers them with a reset. */
+async function isCutOff(socket: Socket): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<Error>()
+  socket.on('error', resolve)
+  const timer = setInterval(() => socket.write('x'), 5)
+  await promise
+  clearInterval(timer)
+}
 
 async function statusOf(port: number, request: string): Promise<string> {
   const socket = connect({ host: '127.0.0.1', port })
