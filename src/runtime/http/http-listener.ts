@@ -31,6 +31,8 @@ const MAX_HEADERS = 100
 /** How often timeouts of heads and requests are looked at. */
 const TIMEOUT_CHECK_MS = 1000
 const CLOSE_GRACE_MS = 3000
+/** A peer that takes nothing of its answer is given up after this time: answers are held until they are taken. */
+const ANSWER_STALL_MS = 30_000
 /** What a peer gets whose bytes are no HTTP: nothing of its input comes back. */
 const BAD_REQUESTS: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: 'HTTP/1.1 431 Request Header Fields Too Large',
@@ -44,6 +46,8 @@ export interface HttpListenerOptions {
   readonly logger: Logger
   /** SO_REUSEPORT. Default false. */
   readonly reusePort?: boolean | undefined
+  /** Default `ANSWER_STALL_MS`. */
+  readonly answerStallMs?: number
 }
 
 /** @throws {EdgeError} EDGE_ADDRESS_IN_USE, EDGE_CONFIG_INVALID when the certificate cannot be used, EDGE_IO. */
@@ -53,6 +57,7 @@ export async function listenHttp({
   clock,
   logger,
   reusePort = false,
+  answerStallMs = ANSWER_STALL_MS,
 }: HttpListenerOptions): Promise<HttpListener> {
   const { http, 'http.tls': tls } = settings
   const options = {
@@ -73,6 +78,10 @@ export async function listenHttp({
   server.maxHeadersCount = MAX_HEADERS
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuse(error, socket))
   server.on('drop', () => logger.warn('http.connection.refused', { max_connections: http.max_connections }))
+  // The socket's own limit of silence while an answer goes out; when it is out, that of an idle connection follows.
+  server.prependListener('request', (_request, response) => {
+    response.once('prefinish', () => response.socket?.setTimeout(answerStallMs))
+  })
   const { host, port } = await bind(server, http.address, reusePort)
   const onClosing = (): void => {
     certificate?.close()

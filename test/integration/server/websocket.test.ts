@@ -110,8 +110,9 @@ test('a peer that is gone without a word is noticed: its connection is kept aliv
   const line = readFileSync('/proc/net/tcp', 'utf8')
     .split('\n')
     .find((each) => each.includes(`:${server} 0100007F:${peer} `))
+  assert.ok(line)
   // Of the fields of a connection, the sixth begins with the timer that runs: 02 is that of keep-alive.
-  assert.equal(line?.trim().split(/\s+/)[5]?.slice(0, 2), '02', line)
+  assert.equal(line.trim().split(/\s+/)[5]?.slice(0, 2), '02', line)
   socket.destroy()
 })
 

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { test } from 'node:test'
+import { systemClock } from '../../../src/clock.ts'
+import { silentLogger } from '../../../src/logger.ts'
+import { listenHttp } from '../../../src/runtime/http/http-listener.ts'
+import { HTTP_SECTIONS, type HttpSettings } from '../../../src/runtime/http/index.ts'
+import { defaultsOf } from '../../../src/setting.ts'
+import { eventually } from '../../support/eventually.ts'
+
+const SECTIONS = Object.entries(HTTP_SECTIONS).map(([section, table]) => [section, defaultsOf(table)])
+/** More than the system's buffers hold of an answer. */
+const LARGE_BYTES = 32 * 1024 * 1024
+const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
+
+async function listen(answerStallMs: number) {
+  const defaults = Object.fromEntries(SECTIONS)
+  const settings: HttpSettings = { ...defaults, http: { ...defaults.http, address: '127.0.0.1:0' } }
+  const onRequest = (_request: unknown, response: { end(bytes: Uint8Array): unknown }) => {
+    response.end(new Uint8Array(LARGE_BYTES))
+  }
+  return listenHttp({ settings, onRequest, clock: systemClock, logger: silentLogger, answerStallMs })
+}
+
+test('a peer that does not take its answer is given up', async (context) => {
+  const listener = await listen(100)
+  context.after(() => listener.close(0))
+  const socket = connect(listener.port, '127.0.0.1')
+  socket.on('error', () => {}) // the server resets
+  socket.write(GET)
+  await once(socket, 'readable')
+  // Nothing is read from here on: what was not taken goes with the connection.
+  await eventually(() => listener.connectionCount === 0)
+  let sizeBytes = 0
+  socket.on('data', (bytes: Buffer) => {
+    sizeBytes += bytes.length
+  })
+  await new Promise((resolve) => socket.once('close', resolve))
+  assert.ok(sizeBytes < LARGE_BYTES, `${sizeBytes} bytes`)
+})
+
+test('one that takes it slowly, and one that asks again later, are served', async (context) => {
+  const listener = await listen(200)
+  context.after(() => listener.close(0))
+  const socket = connect(listener.port, '127.0.0.1')
+  for (let round = 0; round < 2; round++) {
+    socket.write(GET)
+    let sizeBytes = 0
+    let pausedCount = 0
+    for await (const bytes of socket.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      sizeBytes += bytes.length
+      if (sizeBytes >= LARGE_BYTES) break
+      // A pause of half the limit, now and then.
+      if (sizeBytes > (pausedCount + 1) * (LARGE_BYTES / 4)) {
+        pausedCount++
+        await new Promise((resolve) => setTimeout(resolve, 100))
+      }
+    }
+    assert.ok(sizeBytes >= LARGE_BYTES && pausedCount >= 2, `${sizeBytes} bytes, ${pausedCount} pauses`)
+    // Longer than the limit for an answer, shorter than that of an idle connection.
+    await new Promise((resolve) => setTimeout(resolve, 300))
+  }
+  socket.destroy()
+})
