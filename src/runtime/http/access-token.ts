@@ -11,9 +11,17 @@ export interface AccessClaims {
   /** Names this token among all: what a logout revokes. */
   readonly tokenId: string
   readonly userId: number
+  /** null in a token of another server that signs with the same secret. */
+  readonly holder: TokenHolder | null
   /** Seconds since the Unix epoch, as JSON web tokens count. */
   readonly issuedAt: number
   readonly expiresAt: number
+}
+
+/** Who had the user id when the token was made: a deleted user's is given to the next one. */
+export interface TokenHolder {
+  readonly username: string
+  readonly createdAtUs: bigint
 }
 
 export interface TokenRules {
@@ -39,6 +47,7 @@ export function signAccessToken(claims: AccessClaims, rules: TokenRules, secret:
     iss: rules.issuer,
     aud: rules.audience,
     sub: String(claims.userId),
+    ...(claims.holder === null ? {} : { usr: claims.holder.username, usr_at: String(claims.holder.createdAtUs) }),
     iat: claims.issuedAt,
     exp: claims.expiresAt,
     nbf: claims.issuedAt,
@@ -69,7 +78,13 @@ function judge(claims: Readonly<Record<string, unknown>>, rules: TokenRules, now
   if (typeof exp !== 'number' || typeof iat !== 'number') return INVALID
   if (typeof nbf === 'number' && nbf - rules.clockSkew > nowSeconds) return INVALID
   if (exp + rules.clockSkew <= nowSeconds) return { type: 'expired' }
-  return { type: 'valid', claims: { tokenId: jti, userId: Number(sub), issuedAt: iat, expiresAt: exp } }
+  const holder = holderIn(claims)
+  return { type: 'valid', claims: { tokenId: jti, userId: Number(sub), holder, issuedAt: iat, expiresAt: exp } }
+}
+
+function holderIn({ usr, usr_at }: Readonly<Record<string, unknown>>): TokenHolder | null {
+  if (typeof usr !== 'string' || typeof usr_at !== 'string' || !/^\d{1,20}$/.test(usr_at)) return null
+  return { username: usr, createdAtUs: BigInt(usr_at) }
 }
 
 const signatureOf = (signed: string, secret: string): Buffer => createHmac('sha256', secret).update(signed).digest()

@@ -13,13 +13,20 @@ import type { Clock } from '../../clock.ts'
 import { EdgeError } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
 import type { Broker } from '../broker/api.ts'
-import { type AccessClaims, signAccessToken, type TokenRules, verifyAccessToken } from './access-token.ts'
+import {
+  type AccessClaims,
+  signAccessToken,
+  type TokenHolder,
+  type TokenRules,
+  verifyAccessToken,
+} from './access-token.ts'
 import { Revocations } from './revocations.ts'
 import type { HttpSettings } from './settings.ts'
 import { TrustedIssuers } from './trusted-issuers.ts'
 
-/** Small texts that survive a restart; the log's metadata store is one. */
-export interface SecretStore {
+/** Small texts that survive a restart, and the users there are; the log's metadata store is one. */
+export interface AccountStore {
+  readonly users: ReadonlyMap<number, TokenHolder>
   setting(name: string): string | undefined
   setSetting(name: string, value: string): Promise<void>
 }
@@ -39,7 +46,7 @@ type Checks = Pick<Broker, 'authenticate' | 'authenticateToken'>
 
 export interface AuthenticationParts {
   readonly broker: Checks
-  readonly store: SecretStore
+  readonly store: AccountStore
   readonly clock: Clock
   readonly settings: HttpSettings
   readonly logger: Logger
@@ -47,7 +54,7 @@ export interface AuthenticationParts {
 
 export class Authentication {
   private readonly broker: Checks
-  private readonly store: SecretStore
+  private readonly store: AccountStore
   private readonly clock: Clock
   private readonly settings: HttpSettings
   private readonly secret: string
@@ -95,10 +102,13 @@ export class Authentication {
     throw new EdgeError('EDGE_TOKEN_MISSING', 'Access token is missing')
   }
 
+  /** @throws {EdgeError} EDGE_UNAUTHENTICATED when the user is gone. */
   issue(userId: number): AccessToken {
+    const holder = this.store.users.get(userId)
+    if (holder === undefined) throw unauthenticated()
     const issuedAt = Math.floor(this.nowSeconds())
     const expiresAt = issuedAt + Math.ceil(this.settings['http.jwt'].access_token_expiry / 1000)
-    const claims = { tokenId: randomUUID(), userId, issuedAt, expiresAt }
+    const claims = { tokenId: randomUUID(), userId, holder, issuedAt, expiresAt }
     return { userId, token: signAccessToken(claims, this.rules, this.secret), expiresAt }
   }
 
@@ -136,7 +146,15 @@ export class Authentication {
 
   private claimsOf(token: string): AccessClaims | undefined {
     const verdict = verifyAccessToken(token, this.rules, this.secret, this.nowSeconds())
-    return verdict.type === 'valid' && !this.revocations.has(verdict.claims.tokenId) ? verdict.claims : undefined
+    if (verdict.type !== 'valid' || this.revocations.has(verdict.claims.tokenId)) return undefined
+    return this.isStillHeld(verdict.claims) ? verdict.claims : undefined
+  }
+
+  /** A user may have another name by now, and one of that name on another server was made at another time: not both. */
+  private isStillHeld({ userId, holder }: AccessClaims): boolean {
+    const user = this.store.users.get(userId)
+    if (user === undefined || holder === null) return user !== undefined
+    return user.username === holder.username || user.createdAtUs === holder.createdAtUs
   }
 
   private async userOfBasic(header: string): Promise<number> {

@@ -4,7 +4,7 @@ import type { Logger } from '../../logger.ts'
 import type { Certificate } from '../../quic-edge/index.ts'
 import type { Broker } from '../broker/api.ts'
 import type { HealthMonitor, MetricSources, OverviewSources } from '../observe/index.ts'
-import { Authentication, type SecretStore } from './authentication.ts'
+import { type AccountStore, Authentication } from './authentication.ts'
 import { BodyReader } from './body.ts'
 import { type HttpListener, listenHttp } from './http-listener.ts'
 import type { Route } from './http-types.ts'
@@ -24,14 +24,13 @@ import { topicRoutes } from './routes/topics.ts'
 import { userRoutes } from './routes/users.ts'
 import type { HttpSettings } from './settings.ts'
 
-export type { SecretStore } from './authentication.ts'
 export { HTTP_LISTS, HTTP_SECTIONS, type HttpSettings } from './settings.ts'
 
 export interface HttpOptions {
   readonly broker: Broker
   readonly settings: HttpSettings
-  /** Keeps the signing secret and the revoked tokens; the log's metadata store is one. */
-  readonly store: SecretStore
+  /** Keeps users, the signing secret and the revoked tokens; the log's metadata store is one. */
+  readonly store: AccountStore
   readonly health: Pick<HealthMonitor, 'health'>
   readonly overview: OverviewSources
   /** Without what this listener counts itself. */

@@ -99,6 +99,23 @@ test('a configured secret signs, so that several servers may share tokens', asyn
   assert.equal((await call(other, 'GET', '/streams', await logIn(one))).status, 200)
 })
 
+test('a token of a deleted user is none of the user who gets its id, and one outlives a new name', async () => {
+  await using server = await startTestHttp()
+  const root = await logIn(server)
+  const make = (username: string) =>
+    call(server, 'POST', '/users', root, { username, password: 'secret', status: 'active' })
+  const { json: alice } = await make('alice')
+  const token = await logIn(server, 'alice', 'secret')
+  await call(server, 'PUT', '/users/alice', root, { username: 'alicia' })
+  assert.equal((await call(server, 'GET', '/users/me', token)).status, 200)
+  await call(server, 'DELETE', '/users/alicia', root)
+  assert.equal((await call(server, 'GET', '/users/me', token)).status, 401)
+  const { json: bob } = await make('bob')
+  assert.equal(bob.id, alice.id)
+  assert.equal((await call(server, 'GET', '/users/me', token)).status, 401)
+  assert.equal((await call(server, 'POST', '/users/refresh-token', undefined, { token: token.slice(7) })).status, 401)
+})
+
 test('a raw personal access token is a Bearer, until it is deleted', async () => {
   await using server = await startTestHttp()
   const token = await logIn(server)

@@ -5,7 +5,8 @@ import { signAccessToken, verifyAccessToken } from '../../../../src/runtime/http
 
 const RULES = { issuer: 'iggy.apache.org', audience: 'iggy.apache.org', clockSkew: 5 }
 const SECRET = 'a secret of this test'
-const CLAIMS = { tokenId: 'token-1', userId: 42, issuedAt: 1_000_000, expiresAt: 1_003_600 }
+const HOLDER = { username: 'alice', createdAtUs: 1_800_000_000_000_000n }
+const CLAIMS = { tokenId: 'token-1', userId: 42, holder: HOLDER, issuedAt: 1_000_000, expiresAt: 1_003_600 }
 const TOKEN = signAccessToken(CLAIMS, RULES, SECRET)
 const NOW = 1_000_010
 
