@@ -81,7 +81,10 @@ function parseTarget({ from, to }: RouteSpec): { upstreamName: string; streamTem
 }
 
 function fill(template: string, local: TopicName): string {
-  const name = template.replaceAll('{stream}', local.streamName).replaceAll('{topic}', local.topicName)
+  // In one pass, and by a function: names may hold a placeholder, or what `replaceAll` reads as one ("$&").
+  const name = template.replaceAll(/\{(stream|topic)\}/g, (_, which) =>
+    which === 'stream' ? local.streamName : local.topicName,
+  )
   const sizeBytes = new TextEncoder().encode(name).length
   if (sizeBytes <= MAX_NAME_BYTES) return name
   throw new EdgeError('EDGE_NAME_INVALID', `upstream name of ${sizeBytes} bytes: at most ${MAX_NAME_BYTES}`, {

@@ -36,8 +36,15 @@ const NEW_TOPIC = { compression_algorithm: 'none', message_expiry: 0, max_topic_
 /** Connects by logging in. @throws {EdgeError} EDGE_CREDENTIALS_INVALID, EDGE_UPSTREAM_UNREACHABLE, EDGE_UPSTREAM_TIMEOUT. */
 export async function openHttpUpstream(settings: HttpUpstreamSettings, signal: AbortSignal): Promise<Upstream> {
   const upstream = new HttpUpstream(settings, signal)
-  await upstream.login()
-  return upstream
+  try {
+    await upstream.login()
+    return upstream
+  } catch (cause) {
+    // Nobody would end its connections.
+    const error = toEdgeError(cause)
+    upstream.abort(error)
+    throw error
+  }
 }
 
 class HttpUpstream implements Upstream {

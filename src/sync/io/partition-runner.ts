@@ -40,6 +40,8 @@ export class PartitionRunner {
   #upstream: Upstream | null = null
   #topicIncarnation: string | null = null
   #outgoing: Outgoing | null = null
+  /** The read that is under way for the slot; what an earlier one brings late must not take the place of a batch. */
+  #readTicket: number | null = null
   readonly #timer: WakeTimer
   readonly #budgetTimer: WakeTimer
   #slot: 'none' | 'waiting' | 'held' = 'none'
@@ -170,10 +172,12 @@ export class PartitionRunner {
 
   async #read(effect: Extract<Effect, { type: 'read' }>): Promise<void> {
     const { ticket, fromOffset, bounds } = effect
+    this.#readTicket = ticket
     try {
       const reading = this.options.partition.read(fromOffset, bounds.maxCount, bounds.maxBytes)
       // A hot read is used up in this very turn: its views end with it.
       const read = reading instanceof Promise ? await reading : reading
+      if (this.#readTicket !== ticket) return
       const outgoing = joinBatches(read.batches, 0n)
       this.#outgoing = outgoing ?? null
       const nextOffset = nextAfter(outgoing, read.nextOffset, read.messageCount)
@@ -251,6 +255,7 @@ export class PartitionRunner {
     this.#withdraw()
     this.#withdraw = () => {}
     this.#outgoing = null
+    this.#readTicket = null
     this.#budgetTimer.clear()
     if (wasHeld) this.options.slots.release()
   }

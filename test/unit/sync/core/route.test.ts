@@ -19,6 +19,12 @@ test('wildcards match parts of names and nothing across the slash', () => {
   assert.equal(parseRoute({ from: 'a.b/*', to: 'c:d/e' }).target(topic('axb', 't')), undefined)
 })
 
+test('what a name holds is taken as it is, also where it reads like a placeholder', () => {
+  const route = parseRoute({ from: '*/*', to: 'c:{stream}/{topic}' })
+  for (const name of ['price$$', '$&', "a$'b", '{topic}', '{stream}'])
+    assert.deepEqual(route.target(topic(name, name)), topic(name, name))
+})
+
 test('names that would be too long for Iggy are refused by name', () => {
   const route = parseRoute({ from: '*/*', to: `c:${'p'.repeat(200)}{stream}/t` })
   assert.throws(() => route.target(topic('s'.repeat(56), 't')), { code: 'EDGE_NAME_INVALID' })

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { systemClock } from '../../../../src/clock.ts'
+import { EdgeError } from '../../../../src/errors.ts'
+import { silentLogger } from '../../../../src/logger.ts'
+import type { StoredBatch } from '../../../../src/sdk/wire/batch.ts'
+import { parseRoute } from '../../../../src/sync/core/route.ts'
+import { PartitionRunner } from '../../../../src/sync/io/partition-runner.ts'
+import { Slots } from '../../../../src/sync/io/slots.ts'
+import type { Upstream } from '../../../../src/sync/io/upstream.ts'
+import type { SourceRead } from '../../../../src/sync/ports.ts'
+import { MemorySource } from '../../../support/memory-source.ts'
+
+/** An empty server that takes what it is sent. */
+class EmptyUpstream implements Upstream {
+  readonly protocol = 'vsr'
+  readonly peer = 'nowhere'
+  readonly closed = new Promise<EdgeError>(() => {})
+  readonly sent: StoredBatch[] = []
+  readonly firstSent = Promise.withResolvers<void>()
+
+  ensureTopic = async () => '1'
+  findTopic = async () => '1'
+  pollTail = async () => ({ currentOffset: 0n, messages: [] })
+  abort = () => {}
+
+  async send(_topic: unknown, _partitionId: number, batch: StoredBatch): Promise<bigint> {
+    this.sent.push(batch)
+    this.firstSent.resolve()
+    return 0n
+  }
+}
+
+test('a read that comes when the link has gone and come back does not take the place of the batch that waits', async () => {
+  const source = new MemorySource()
+  const [partition] = source.addTopic('sensors', 'temp', 1)
+  assert.ok(partition)
+  partition.append('a', 'b', 'c')
+  const late = Promise.withResolvers<SourceRead>()
+  const read = partition.read.bind(partition)
+  let readCount = 0
+  const begun = Promise.withResolvers<void>()
+  // The first read is slow, and brings less than the second, which waits for the budget of the link.
+  partition.read = (...request) => {
+    begun.resolve()
+    return readCount++ === 0 ? (late.promise as unknown as SourceRead) : read(...request)
+  }
+  const waiting = Promise.withResolvers<void>()
+  let takeCount = 0
+  const take = () => {
+    waiting.resolve()
+    return takeCount++ === 0 ? 20_000 : 0
+  }
+  const runner = new PartitionRunner({
+    route: parseRoute({ from: 'sensors/*', to: 'central:site/{topic}' }),
+    source: { streamName: 'sensors', topicName: 'temp' },
+    target: { streamName: 'site', topicName: 'temp' },
+    partition,
+    partitionCount: () => 1,
+    forwarder: {
+      idPrefix: () => 7n,
+      bounds: { maxCount: 1000, maxBytes: 1e6 },
+      retry: { minDelayUs: 1000, maxDelayUs: 1000 },
+      blockedRetryUs: 1000,
+      settleUs: 0,
+      maxRefusals: 1,
+      maxDeadLettersInRow: 1,
+      tailPageCount: 10,
+      tailScanMaxCount: 10,
+      random: () => 0.5,
+    },
+    cursors: source,
+    deadLetters: undefined,
+    slots: new Slots(1),
+    budget: { take },
+    clock: systemClock,
+    logger: silentLogger,
+  })
+  const [first, second] = [new EmptyUpstream(), new EmptyUpstream()]
+  runner.linkUp(first)
+  await begun.promise
+  runner.linkDown(new EdgeError('EDGE_CONNECTION_LOST', 'cut'))
+  runner.linkUp(second)
+  await waiting.promise
+  late.resolve(read(0n, 1, 1e6))
+  await second.firstSent.promise
+  assert.deepEqual(
+    [...first.sent, ...second.sent].map(({ baseOffset, count }) => [baseOffset, count]),
+    [[0n, 3]],
+  )
+  runner.close()
+})
