@@ -40,12 +40,10 @@ export interface EdgeDeviceBroker extends DeviceBroker {
 
 export function createEdgeDeviceBroker(options: EdgeDeviceBrokerOptions): EdgeDeviceBroker {
   const { broker, log, clock } = options
+  /** Those of living sessions. */
   const grants = new Set<Grant>()
   const timer = setInterval(() => {
-    for (const grant of grants) {
-      if (grant.isOver) grants.delete(grant)
-      else if (!grant.isStillGood()) grant.revoke()
-    }
+    for (const grant of grants) if (!grant.isStillGood()) grant.revoke()
   }, REVOCATION_CHECK_MS)
   timer.unref()
   return {
@@ -53,16 +51,14 @@ export function createEdgeDeviceBroker(options: EdgeDeviceBrokerOptions): EdgeDe
       const token = tokenOf(auth)
       const { userId, policy } = credentialOf(broker, token)
       if (policy !== null && !isDeviceAllowed(policy, deviceName)) throw refused()
-      const grant = new Grant(options, {
+      return new Grant(options, {
         deviceName,
         policy,
         userId,
         device: log.producers.numberOf(deviceName),
         check: () => credentialOf(broker, token),
+        inUse: grants,
       })
-      grants.add(grant)
-      grant.onEnded = () => grants.delete(grant)
-      return grant
     },
     lanes: (device, epoch) => log.producers.lanes(device, epoch),
     record: (tag, receipt) => log.producers.record(tag, receipt),
@@ -100,17 +96,17 @@ interface GrantParts {
   readonly device: number
   /** Throws once the credential is no longer good. */
   readonly check: () => void
+  /** Where it stands while a session has it: one that is refused, or gone before it begins, never does. */
+  readonly inUse: Set<Grant>
 }
 
 class Grant implements DeviceGrant {
   readonly device: number
   readonly mayReadAllKeys: boolean
-  onEnded: (() => void) | null = null
   readonly #options: EdgeDeviceBrokerOptions
   readonly #parts: GrantParts
   readonly #caller: Caller
   #onRevoked: (() => void) | null = null
-  #wasInUse = false
 
   constructor(options: EdgeDeviceBrokerOptions, parts: GrantParts) {
     this.#options = options
@@ -120,18 +116,14 @@ class Grant implements DeviceGrant {
     this.#caller = { dialect: 'edge', userId: parts.userId, client: null }
   }
 
-  /** Its session has come and gone: sessions set this, and take it back when they end. */
-  get isOver(): boolean {
-    return this.#wasInUse && this.#onRevoked === null
-  }
-
   get onRevoked(): (() => void) | null {
     return this.#onRevoked
   }
 
   set onRevoked(callback: (() => void) | null) {
     this.#onRevoked = callback
-    this.#wasInUse ||= callback !== null
+    if (callback === null) this.#parts.inUse.delete(this)
+    else this.#parts.inUse.add(this)
   }
 
   isStillGood(): boolean {
@@ -144,7 +136,7 @@ class Grant implements DeviceGrant {
   }
 
   revoke(): void {
-    this.onEnded?.()
+    this.#parts.inUse.delete(this)
     this.#onRevoked?.()
   }
 

@@ -14,6 +14,7 @@ const SOURCE_RTC = 0
 const DAY_US = 86_400_000_000n
 /** A real time clock that shows less was never set: this protocol is younger. 2025-01-01. */
 const EARLIEST_US = 1_735_689_600_000_000n
+const LATEST_US = 0xffff_ffff_ffff_ffffn
 
 interface BootMapping {
   /** Wall time at uptime 0, µs. */
@@ -61,8 +62,11 @@ export class DeviceClock {
     const isPair = typeof when === 'object'
     const mapping = this.#boots.get(isPair ? when.boot : this.#currentBoot)
     const bootUs = mapping?.deviceUs ?? mapping?.edgeUs ?? mapping?.rtcUs
-    if (bootUs === undefined) return { originUs: now.wallUs, isTrusted: false }
-    return { originUs: bootUs + BigInt(isPair ? when.uptimeMs : when) * 1000n, isTrusted: true }
+    const arrival = { originUs: now.wallUs, isTrusted: false }
+    if (bootUs === undefined) return arrival
+    const originUs = bootUs + BigInt(isPair ? when.uptimeMs : when) * 1000n
+    // Uptimes that no device has lead to times that no message can carry.
+    return originUs >= 0n && originUs <= LATEST_US ? { originUs, isTrusted: true } : arrival
   }
 
   #mapping(boot: number): BootMapping {

@@ -92,11 +92,11 @@ export class Downlink {
     const effects: Effect[] = read.hasHole
       ? [errorNamed(stream, 'subscribe', id, 'unreadable', 'a range was left out')]
       : []
-    for (const message of read.messages) {
-      if (message.body.byteLength <= maxBody) continue
-      effects.push({ type: 'lost', reason: 'message-too-large', lane: 0, first: Number(message.offset), count: 1 })
+    const { taken, tooLarge } = subscription.take(read.messages, read.nextOffset, maxBody)
+    for (const offset of tooLarge) {
+      effects.push({ type: 'lost', reason: 'message-too-large', lane: 0, first: Number(offset), count: 1 })
     }
-    for (const { message, skippedCount } of subscription.take(read.messages, read.nextOffset, maxBody)) {
+    for (const { message, skippedCount } of taken) {
       const ageMs = Number((now.wallUs - message.appendTimeUs) / 1000n)
       const frame: Frame = {
         type: 'message',

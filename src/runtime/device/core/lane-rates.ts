@@ -27,7 +27,10 @@ export class LaneRates {
   /** @returns 0 when the readings are within the rate and were counted, else ms until they fit. */
   waitMs(lane: number, count: number, sizeBytes: number, now: Moment): number {
     const { readings, bytes } = lane === LANES.alarm ? this.#alarms : this.#others
-    const readingsMs = readings.take(count, now.monotonicMs)
-    return readingsMs > 0 ? readingsMs : bytes.take(sizeBytes, now.monotonicMs)
+    const forMs = Math.max(readings.waitMs(count, now.monotonicMs), bytes.waitMs(sizeBytes, now.monotonicMs))
+    if (forMs > 0) return forMs
+    readings.take(count)
+    bytes.take(sizeBytes)
+    return 0
   }
 }

@@ -17,6 +17,11 @@ export interface SubscriptionOptions {
   readonly maxMessages: number | undefined
 }
 
+export interface Taken {
+  readonly taken: readonly { readonly message: DownMessage; readonly skippedCount: number }[]
+  readonly tooLarge: readonly bigint[]
+}
+
 /** One read asks for at most so many messages: the window is in messages of the device, most may be for others. */
 const READ_COUNT = 256
 const READ_BYTES = 64 * 1024
@@ -76,21 +81,23 @@ export class Subscription {
     this.#isReading = false
   }
 
-  /** @param nextOffset where to read on, after everything that was read. @returns messages to send, with what lay between. */
-  take(
-    messages: readonly DownMessage[],
-    nextOffset: bigint,
-    maxMessageBytes: number,
-  ): { readonly message: DownMessage; readonly skippedCount: number }[] {
+  /**
+   * @param nextOffset where to read on, after everything that was read.
+   * @returns messages to send, with what lay between, and the offsets of those meant for the device that it cannot take.
+   */
+  take(messages: readonly DownMessage[], nextOffset: bigint, maxMessageBytes: number): Taken {
     this.#isReading = false
     const taken: { message: DownMessage; skippedCount: number }[] = []
+    const tooLarge: bigint[] = []
     for (const message of messages) {
-      if (!this.#isMeant(message) || message.body.byteLength > maxMessageBytes) {
+      const isMeant = this.#isMeant(message)
+      if (!isMeant || message.body.byteLength > maxMessageBytes) {
+        if (isMeant) tooLarge.push(message.offset)
         this.#skippedCount++
         this.#next = message.offset + 1n
         continue
       }
-      if (this.#room() <= 0) return taken // the rest is read again when the device has answered
+      if (this.#room() <= 0) return { taken, tooLarge } // the rest is read again when the device has answered
       taken.push({ message, skippedCount: this.#skippedCount })
       this.#skippedCount = 0
       this.#sentCount++
@@ -98,7 +105,7 @@ export class Subscription {
       this.#next = message.offset + 1n
     }
     this.#next = nextOffset
-    return taken
+    return { taken, tooLarge }
   }
 
   /** The device has taken everything up to `offset`. @returns the cursor to store, when it moved. */

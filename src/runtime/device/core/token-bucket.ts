@@ -12,16 +12,16 @@ export class TokenBucket {
     this.#filledMs = nowMs
   }
 
-  /**
-   * @returns 0 when `amount` was taken, else ms until it fits. More than the whole burst fits when the bucket is full, and
-   * leaves it in debt.
-   */
-  take(amount: number, nowMs: number): number {
+  /** @returns ms until `amount` fits, 0 when it does now. More than the whole burst fits when the bucket is full. */
+  waitMs(amount: number, nowMs: number): number {
     this.#tokens = Math.min(this.#capacity, this.#tokens + ((nowMs - this.#filledMs) * this.#perSecond) / 1000)
     this.#filledMs = nowMs
     const needed = Math.min(amount, this.#capacity)
-    if (this.#tokens < needed) return Math.ceil(((needed - this.#tokens) * 1000) / this.#perSecond)
+    return this.#tokens < needed ? Math.ceil(((needed - this.#tokens) * 1000) / this.#perSecond) : 0
+  }
+
+  /** Takes what fits; more than the whole burst leaves it in debt. */
+  take(amount: number): void {
     this.#tokens -= amount
-    return 0
   }
 }

@@ -57,6 +57,20 @@ test('messages for other devices are left out, counted, and do not hold the curs
   assert.equal(storedOf(downlink.result(0, { type: 'result', subscription: 1, offset: 11n, status: 0 })), 12n)
 })
 
+test('a message that the device cannot take is counted once, and only if it is meant for it', () => {
+  open(subscribe, {})
+  const large = (offset: bigint, key: string) => ({ ...message(offset, key), body: new Uint8Array(2000) })
+  const rest = [message(12n, 'dev-1'), large(13n, 'dev-1')]
+  const messages = [large(9n, 'dev-2'), message(10n, 'dev-1'), message(11n, 'dev-1'), ...rest]
+  const first = downlink.read(1, { messages, nextOffset: 14n, endOffset: 14n, hasHole: false }, now)
+  const answered = downlink.result(0, { type: 'result', subscription: 1, offset: 11n, status: 0 })
+  const again = downlink.read(1, { messages: rest, nextOffset: 14n, endOffset: 14n, hasHole: false }, now)
+  assert.deepEqual(
+    [...first, ...answered, ...again].filter(({ type }) => type === 'lost'),
+    [{ type: 'lost', reason: 'message-too-large', lane: 0, first: 13, count: 1 }],
+  )
+})
+
 test('a poll ends after so many messages and stays until they are answered', () => {
   open({ ...subscribe, options: { maxMessages: 1 } }, {})
   const effects = downlink.read(1, read([10n, 11n]), now)
