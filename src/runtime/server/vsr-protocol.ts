@@ -35,11 +35,15 @@ import { ReplayTable } from './replay-table.ts'
 import type { ServerContext } from './server-context.ts'
 import { isDeniedEarly, vsrCodeOf } from './vsr-errors.ts'
 
+/** Surely not applied: the client repeats the very same frame. */
+const TRANSIENT_NOT_ACCEPTED = 58
 const REQUEST_ALREADY_APPLIED = 59
 
 class VsrRequest implements IncomingRequest {
   readonly head: VsrRequestHead
   readonly payloadView: Uint8Array
+  /** Its answer asks for it to come again. */
+  mayComeAgain = false
   private readonly commits: CommitLog
 
   constructor(head: VsrRequestHead, payloadView: Uint8Array, commits: CommitLog) {
@@ -71,6 +75,7 @@ class VsrRequest implements IncomingRequest {
 
   writeFailure(writer: Writer, error: EdgeError): void {
     const code = vsrCodeOf(error, this.head.code)
+    this.mayComeAgain = code === TRANSIENT_NOT_ACCEPTED
     if (this.isMetadata && !isDeniedEarly(code)) this.writeRejection(writer, code, this.commits.next())
     else writeDenial(writer, this.head, code, this.commits.watermark)
   }
@@ -176,13 +181,16 @@ export class VsrProtocol implements Protocol {
     }
   }
 
-  /** Keeps the reply to answer the same request with; a token is shown only once, so its reply is not kept. */
+  /**
+   * Keeps the reply to answer the same request with, unless that is to be carried out when it comes again; a token is shown
+   * only once, so its reply is not kept.
+   */
   private remembered(request: VsrRequest, reply: Reply): Reply {
     if (request.code === CODE.createPersonalAccessToken) return reply
     return (writer) => {
       const at = writer.length
       reply(writer)
-      this.replays.put(request.head, writer.bufferView.subarray(at, writer.length))
+      if (!request.mayComeAgain) this.replays.put(request.head, writer.bufferView.subarray(at, writer.length))
     }
   }
 

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { EdgeError } from '../../../src/errors.ts'
 import { CODE } from '../../../src/sdk/wire/codes.ts'
 import { encodeCommand } from '../../../src/sdk/wire/commands/index.ts'
 import { packVersion } from '../../../src/sdk/wire/dialect.ts'
@@ -62,6 +63,22 @@ describe('vsr', () => {
     assert.equal(found, purpose?.[1] ?? recorded, title)
   }
   const CREATE = { name: 'x', options: [] }
+
+  test('what was not accepted for now is carried out when the same request comes again, and then only once', async () => {
+    using client = await VsrClient.connect(port())
+    const { catalog } = running.log
+    const { createStream } = catalog
+    catalog.createStream = async () => {
+      throw new EdgeError('EDGE_BACKPRESSURE', 'too many changes wait')
+    }
+    const create = () => client.ask(CODE.createStream, { name: 'later', options: [] }, { requestNumber: 1n })
+    assert.equal((await create()).outcome, 'status 58')
+    catalog.createStream = createStream
+    const { outcome, body } = await create()
+    assert.equal(outcome, 'ok')
+    assert.equal((await create()).body?.id, body?.id)
+    await client.ask(CODE.deleteStream, { stream: 'later' }, { requestNumber: 2n })
+  })
 
   test('before register only ping is served', async () => {
     using client = await VsrClient.connect(port(), null)
