@@ -88,14 +88,11 @@ async function* messagesOfLines(source: Readable, name: string): AsyncGenerator<
 
 async function* linesOf(source: Readable, name = 'standard input'): AsyncGenerator<string> {
   const lines = createInterface({ input: source, crlfDelay: Number.POSITIVE_INFINITY })
-  // The line reader swallows errors of its source, and would wait for ever: it is ended, and they are told below.
-  source.once('error', () => lines.close())
-  for await (const line of lines) yield line
-  if (source.errored) throw unreadable(name, source.errored)
-}
-
-function unreadable(name: string, cause: Error): EdgeError {
-  return new EdgeError('EDGE_IO', `${name} cannot be read: ${messageOf(cause)}`, { cause })
+  try {
+    for await (const line of lines) yield line
+  } catch (cause) {
+    throw new EdgeError('EDGE_IO', `${name} cannot be read: ${messageOf(cause)}`, { cause })
+  }
 }
 
 async function* batchesOf(messages: AsyncIterable<OutgoingMessage>): AsyncGenerator<OutgoingMessage[]> {
