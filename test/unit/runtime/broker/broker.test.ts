@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { EdgeError } from '../../../../src/errors.ts'
 import { silentLogger } from '../../../../src/logger.ts'
 import type { PollResult } from '../../../../src/runtime/broker/index.ts'
 import { rootCredentialsFrom } from '../../../../src/runtime/broker/index.ts'
@@ -350,47 +349,6 @@ describe('consumer groups', () => {
   }
   const splitOf = ({ broker, root }: BrokerWorld) =>
     broker.group(root, 's', 't', 'g')?.members.map(({ partitions }) => partitions)
-
-  test('of a new topic have no members that joined its predecessor while that was being deleted', async () => {
-    await using world = await withGroup()
-    const { broker, root, log } = world
-    const member = world.connect()
-    const { deleteTopic } = log.catalog
-    log.catalog.deleteTopic = (...place) => {
-      broker.joinGroup(member, 's', 't', 'g')
-      return deleteTopic.call(log.catalog, ...place)
-    }
-    await broker.deleteTopic(root, 's', 't')
-    await broker.createTopic(root, 's', { name: 't', partitionCount: 4, options: {} })
-    await broker.createGroup(root, 's', 't', 'g')
-    assert.deepEqual(splitOf(world), [])
-    assert.deepEqual(broker.me(member).groups, [])
-  })
-
-  test('that cannot be deleted keep their members and offsets', async () => {
-    await using world = await withGroup()
-    const { broker, root, log } = world
-    await send(world, batchOf([0n, 'a']), 0)
-    broker.joinGroup(world.connect(), 's', 't', 'g')
-    await broker.storeOffset(root, GROUP, 's', 't', 0, 0n)
-    log.metadata.deleteGroup = () => Promise.reject(new EdgeError('EDGE_DISK_FULL', 'no room'))
-    await assert.rejects(broker.deleteGroup(root, 's', 't', 'g'), { code: 'EDGE_DISK_FULL' })
-    assert.deepEqual(splitOf(world), [[0, 1, 2, 3]])
-    assert.equal(broker.offset(root, GROUP, 's', 't', 0)?.storedOffset, 0n)
-  })
-
-  test('deal out what is left also where the removal of partitions failed at its end', async () => {
-    await using world = await withGroup()
-    const { broker, root, log } = world
-    broker.joinGroup(world.connect(), 's', 't', 'g')
-    const { removePartitions } = log.catalog
-    log.catalog.removePartitions = async (...change) => {
-      await removePartitions.call(log.catalog, ...change)
-      throw new EdgeError('EDGE_IO', 'the folder could not be synced')
-    }
-    await assert.rejects(broker.deletePartitions(root, 's', 't', 3), { code: 'EDGE_IO' })
-    assert.deepEqual(splitOf(world), [[0]])
-  })
 
   test('deal each message to one member, and a disconnect deals its partitions to the others', async () => {
     await using world = await withGroup()

@@ -1,0 +1,68 @@
+/** Consumer groups while what they belong to changes, or fails to. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { EdgeError } from '../../../../src/errors.ts'
+import { type BrokerWorld, batchOf, createBrokerWorld } from '../../../support/broker-world.ts'
+
+const GROUP = { kind: 'group', id: 'g' } as const
+
+/** A topic of four partitions, and a group on it. */
+async function withGroup(): Promise<BrokerWorld> {
+  const world = await createBrokerWorld()
+  await world.broker.createStream(world.root, 's')
+  await world.broker.createTopic(world.root, 's', { name: 't', partitionCount: 4, options: {} })
+  await world.broker.createGroup(world.root, 's', 't', 'g')
+  return world
+}
+
+/** One message in the first partition. */
+function sent({ broker, root }: BrokerWorld): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const settled = (error: EdgeError | null): void => (error === null ? resolve() : reject(error))
+    broker.send(root, 's', 't', { kind: 'partition', partitionId: 0 }, batchOf([0n, 'a']), { settled })
+  })
+}
+
+const splitOf = ({ broker, root }: BrokerWorld) =>
+  broker.group(root, 's', 't', 'g')?.members.map(({ partitions }) => partitions)
+
+test('groups of a new topic have no members that joined its predecessor while that was being deleted', async () => {
+  await using world = await withGroup()
+  const { broker, root, log } = world
+  const member = world.connect()
+  const { deleteTopic } = log.catalog
+  log.catalog.deleteTopic = (...place) => {
+    broker.joinGroup(member, 's', 't', 'g')
+    return deleteTopic.call(log.catalog, ...place)
+  }
+  await broker.deleteTopic(root, 's', 't')
+  await broker.createTopic(root, 's', { name: 't', partitionCount: 4, options: {} })
+  await broker.createGroup(root, 's', 't', 'g')
+  assert.deepEqual(splitOf(world), [])
+  assert.deepEqual(broker.me(member).groups, [])
+})
+
+test('a group that cannot be deleted keeps its members and offsets', async () => {
+  await using world = await withGroup()
+  const { broker, root, log } = world
+  await sent(world)
+  broker.joinGroup(world.connect(), 's', 't', 'g')
+  await broker.storeOffset(root, GROUP, 's', 't', 0, 0n)
+  log.metadata.deleteGroup = () => Promise.reject(new EdgeError('EDGE_DISK_FULL', 'no room'))
+  await assert.rejects(broker.deleteGroup(root, 's', 't', 'g'), { code: 'EDGE_DISK_FULL' })
+  assert.deepEqual(splitOf(world), [[0, 1, 2, 3]])
+  assert.equal(broker.offset(root, GROUP, 's', 't', 0)?.storedOffset, 0n)
+})
+
+test('groups deal out what is left also where the removal of partitions failed at its end', async () => {
+  await using world = await withGroup()
+  const { broker, root, log } = world
+  broker.joinGroup(world.connect(), 's', 't', 'g')
+  const { removePartitions } = log.catalog
+  log.catalog.removePartitions = async (...change) => {
+    await removePartitions.call(log.catalog, ...change)
+    throw new EdgeError('EDGE_IO', 'the folder could not be synced')
+  }
+  await assert.rejects(broker.deletePartitions(root, 's', 't', 3), { code: 'EDGE_IO' })
+  assert.deepEqual(splitOf(world), [[0]])
+})
