@@ -249,8 +249,9 @@ export class QuicConnection implements EngineConnection, HandshakeHost, FrameHos
     paths.keep(this.#path)
     idle.received(this.#nowMs, recovery.probeTimeoutMs)
     if (role === 'server' && space.level === LEVEL.handshake) {
-      // The client read what was sent to its address: the keys of this packet were made of it.
-      this.#path.validate()
+      // The client read what was sent to the path in use: the keys of this packet were made of it. That proves that address,
+      // and no other: a client may finish its handshake in the name of a victim.
+      if (this.#path === paths.current) this.#path.validate()
       recovery.discard(spaces[LEVEL.initial])
     }
     const { destinationIdView } = packet

@@ -3,8 +3,16 @@ import { test } from 'node:test'
 import type { EngineStream } from '../../../../../src/quic-edge/engine/connection/api.ts'
 import { LEVEL } from '../../../../../src/quic-edge/engine/tls/api.ts'
 import { FRAME } from '../../../../../src/quic-edge/engine/wire/frame-type.ts'
+import { TRANSPORT_ERROR } from '../../../../../src/quic-edge/engine/wire/quic-error.ts'
 import { ForgedClient, frame } from '../../../../support/quic/forged-packets.ts'
-import { addressOf, CLIENT_ADDRESS, echo, QuicPair, readAll } from '../../../../support/quic/quic-pair.ts'
+import {
+  addressOf,
+  CLIENT_ADDRESS,
+  echo,
+  QuicPair,
+  readAll,
+  SERVER_ADDRESS,
+} from '../../../../support/quic/quic-pair.ts'
 
 const REBOUND = addressOf('192.0.2.1', 50_000)
 const ELSEWHERE = addressOf('198.51.100.7', 50_000)
@@ -136,4 +144,37 @@ test('before the handshake is confirmed no address change is followed', () => {
   assert.equal(pair.server.peer, CLIENT_ADDRESS)
   pair.wait(5000)
   assert.ok(pair.server.isConnected)
+})
+
+test('a handshake that is finished from another address proves nothing of that address', () => {
+  const pair = new QuicPair()
+  pair.server.onStream = (stream) => stream.write(new Uint8Array(100_000))
+  const sentTo = new Map<string, number>()
+  const flush = () =>
+    pair.server.flush(pair.nowMs, (bytes, to) => sentTo.set(to.key, (sentTo.get(to.key) ?? 0) + bytes.length), 1000)
+  pair.flushClient()
+  pair.deliver()
+  pair.flushServer()
+  for (const { bytes } of pair.toClient.splice(0)) pair.client.receive(bytes, SERVER_ADDRESS, pair.nowMs)
+  // The client read the answer where it is, and writes somebody else's address on what it sends from now on.
+  pair.flushClient()
+  let fromElsewhere = 0
+  const take = (datagram: Uint8Array) => {
+    fromElsewhere += datagram.length
+    pair.server.receive(datagram, ELSEWHERE, pair.nowMs)
+  }
+  for (const { bytes } of pair.toServer.splice(0)) take(bytes)
+  assert.ok(pair.server.isConnected)
+  const client = new ForgedClient(pair)
+  take(client.datagram(frame(0x0b, 0, 10, new Uint8Array(10))))
+  assert.equal(pair.server.peer, ELSEWHERE)
+  const endMs = pair.nowMs + 5000
+  while (pair.nowMs < endMs) {
+    flush()
+    pair.nowMs = Math.min(pair.server.deadlineMs, endMs)
+    pair.server.tick(pair.nowMs)
+    if (pair.server.isFinished) break
+  }
+  assert.ok((sentTo.get(ELSEWHERE.key) ?? 0) <= 3 * fromElsewhere, `${sentTo.get(ELSEWHERE.key)} for ${fromElsewhere}`)
+  assert.equal(pair.server.closeInfo?.code, TRANSPORT_ERROR.noViablePath)
 })
