@@ -88,11 +88,14 @@ export class LossRecovery {
       if (space.wasSent(ack.bounds[index] ?? 0, ack.bounds[index + 1] ?? 0)) continue
       throw new QuicError(TRANSPORT_ERROR.protocolViolation, 'acknowledged a packet that was not sent', FRAME.ack)
     }
-    space.largestAcknowledged = Math.max(space.largestAcknowledged, ack.largest)
+    // A packet of ours that only acknowledged is not kept, and overtakes others all the same. So what is kept lies behind the
+    // largest but for a few packets, and an acknowledgement that comes again does not look through all of it.
+    const isLargest = ack.largest > space.largestAcknowledged
+    if (isLargest) space.largestAcknowledged = ack.largest
     const arrived = takeAcknowledged(space, ack)
     const latest = arrived.at(-1)
-    if (latest === undefined) return
-    if (latest.number === ack.largest) this.#measure(space, latest, ack, nowMs)
+    if (latest === undefined && !isLargest) return
+    if (latest?.number === ack.largest) this.#measure(space, latest, ack, nowMs)
     const inFlightBytes = this.congestion.bytesInFlight
     for (const packet of arrived) this.congestion.acknowledged(packet.size, packet.sentMs, inFlightBytes)
     // Our own account is in order first: the owners may call back into the connection.

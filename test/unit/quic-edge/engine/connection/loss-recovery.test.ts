@@ -48,6 +48,17 @@ test('packets are lost when one sent three later arrived', () => {
   assert.deepEqual(world.fates, ['+3', '-0', '+4', '-1'])
 })
 
+test('a packet that only acknowledged tells of losses too, and lets nobody make us look through all packets again', () => {
+  const world = new World()
+  for (let count = 0; count < 5; count++) world.send(count)
+  const unkept = world.spaces[2].takeNumber()
+  world.acknowledge(50, [unkept, unkept])
+  assert.deepEqual(world.fates, ['-0', '-1', '-2'])
+  assert.equal(world.spaces[2].sent.count, 2)
+  world.acknowledge(51, [unkept, unkept])
+  assert.equal(world.fates.length, 3)
+})
+
 test('packets are lost when they are out for a round trip and an eighth longer than one sent later', () => {
   const world = new World()
   world.send(0)
