@@ -27,6 +27,8 @@ export type RetryPolicy = 'auto' | 'always'
 
 /** Handshakes under way from which on clients prove their address first, and beyond which none is begun. */
 const RETRY_ABOVE_HANDSHAKES = 32
+/** … and never more than that part of what all, or one address, may have: who forges addresses must not use up the rest. */
+const UNPROVEN_PART = 0.5
 const MAX_HANDSHAKES = 256
 const MAX_RESETS_PER_SECOND = 100
 const REFUSAL_LOG_INTERVAL_US = 1_000_000
@@ -92,7 +94,7 @@ class EngineListener implements QuicListener {
     this.#router = new Router({
       limits: {
         maxHandshakes: MAX_HANDSHAKES,
-        retryAboveHandshakes: retry === 'always' ? 0 : RETRY_ABOVE_HANDSHAKES,
+        retryAboveHandshakes: retry === 'always' ? 0 : unprovenHandshakes(options.limits),
         maxResetsPerSecond: MAX_RESETS_PER_SECOND,
       },
       secrets: this.#secrets,
@@ -223,6 +225,10 @@ function connectionLimitsOf(limits: SessionLimits): ConnectionLimits {
     connectionWindowBytes: limits.maxUnreadBytesPerSession,
     // Two large requests side by side do not keep each other waiting.
     streamWindowBytes: Math.ceil(limits.maxUnreadBytesPerSession / 2),
+function unprovenHandshakes({ maxSessions, maxSessionsPerPeer }: SessionLimits): number {
+  return Math.min(RETRY_ABOVE_HANDSHAKES, Math.floor(Math.min(maxSessions, maxSessionsPerPeer) * UNPROVEN_PART))
+}
+
     maxBidirectionalStreams: limits.maxStreamsPerSession,
     maxUnidirectionalStreams: 0,
     sendHighWaterBytes: SEND_HIGH_WATER_BYTES,

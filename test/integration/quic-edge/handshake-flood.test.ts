@@ -9,16 +9,16 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { writeLongHeader } from '../../../src/quic-edge/engine/wire/packet-header.ts'
 import { Writer } from '../../../src/quic-edge/engine/wire/writer.ts'
-import { plainLimitsOf, type QuicEdge, startPlainQuic } from '../../../src/quic-edge/index.ts'
+import { plainLimitsOf, type QuicEdge, type SessionLimits, startPlainQuic } from '../../../src/quic-edge/index.ts'
 import { eventually } from '../../support/eventually.ts'
 import { QuicPair } from '../../support/quic/quic-pair.ts'
 import { UdpQuicClient } from '../../support/quic/udp-client.ts'
 
 const FLOOD = 300
 
-async function open(context: TestContext): Promise<QuicEdge> {
+async function open(context: TestContext, more: Partial<SessionLimits> = {}): Promise<QuicEdge> {
   const directory = mkdtempSync(join(tmpdir(), 'edge-quic-'))
-  const limits = { ...plainLimitsOf(), handshakeTimeoutMs: 700 }
+  const limits = { ...plainLimitsOf(), handshakeTimeoutMs: 700, ...more }
   const edge = await startPlainQuic(
     { host: '127.0.0.1', port: 0, certificate: { type: 'self-signed', directory }, limits, retry: 'auto' },
     {
@@ -106,4 +106,14 @@ test('real hellos that nobody follows up: few are begun, the rest are asked to p
     await later.request(randomBytes(1))
     return later.retryCount === 0
   }, 'the handshakes to be given up')
+})
+
+test('handshakes in the name of others use up half of the connections at most, in all and of one address', async (context) => {
+  for (const limits of [{ maxSessions: 4 }, { maxSessionsPerPeer: 4 }]) {
+    const edge = await open(context, limits)
+    await flood(context, edge, Array.from({ length: 8 }, hello))
+    const client = await UdpQuicClient.connect({ address: `127.0.0.1:${edge.port}` })
+    context.after(() => client[Symbol.asyncDispose]())
+    assert.equal(client.retryCount, 1, 'it has proved its address')
+  }
 })
