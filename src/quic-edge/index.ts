@@ -5,6 +5,7 @@
  * networks that block UDP. Both share one admission and one certificate. One for plain QUIC listens on UDP alone, with the
  * engine of our own: a session is a QUIC connection.
  */
+import { randomBytes } from 'node:crypto'
 import { type Clock, systemClock } from '../clock.ts'
 import { EdgeError, toEdgeError } from '../errors.ts'
 import { type Logger, silentLogger } from '../logger.ts'
@@ -31,6 +32,8 @@ export { type Certificate, type CertificateSource, loadCertificate } from './io/
 export * from './ports.ts'
 export { QUIC_SETTINGS, WEBTRANSPORT_SETTINGS } from './settings.ts'
 
+const EDGE_ID_SIZE = 16
+
 interface EdgeOptions {
   readonly host: string
   /** 0 takes a number that is free for UDP and TCP. */
@@ -51,6 +54,11 @@ export interface PlainQuicOptions extends EdgeOptions {
   /** When a client proves its address before anything is kept for it: while many handshakes are under way, or ever. */
   readonly retry: RetryPolicy
   readonly reusePort?: boolean
+  /**
+   * The same for the next process of this edge, and for no other edge, not even one with the same private key. By default drawn for
+   * this process alone: peers of the last one are not told that their connections are gone.
+   */
+  readonly edgeIdBytes?: Uint8Array
 }
 
 /** Who serves the sessions of one path. */
@@ -101,7 +109,8 @@ export async function startQuicEdge(options: QuicEdgeOptions, handlers: QuicEdge
 export async function startPlainQuic(options: PlainQuicOptions, handler: PathHandler): Promise<QuicEdge> {
   // The engine is large, and most edges do without it.
   const { createEngineDriver, PLAIN_QUIC_PATH } = await import('./io/engine-driver.ts')
-  const drivers = [createEngineDriver(options.clock ?? systemClock, options.logger ?? silentLogger, options.retry)]
+  const { clock = systemClock, logger = silentLogger, retry, edgeIdBytes = randomBytes(EDGE_ID_SIZE) } = options
+  const drivers = [createEngineDriver({ clock, logger, retry, edgeIdBytes })]
   return await start({ limits: plainLimitsOf(), ...options }, drivers, { paths: { [PLAIN_QUIC_PATH]: handler } })
 }
 

@@ -142,7 +142,7 @@ async function compose(options: EdgeOptions, opened: AsyncDisposableStack) {
   // Together: a listener is closed only when the connections it accepted are gone.
   opened.defer(async () => void (await Promise.all([listeners.close(), server.close()])))
 
-  const protocol = { config, server, clock, logger, dataPath }
+  const protocol = { config, server, clock, logger, dataPath, storeId: log.storeId }
   if (listeners.isEnabled('tcp')) listeners.add('tcp', await startTcp(protocol))
   if (listeners.isEnabled('websocket')) listeners.add('websocket', await startWebsocket(protocol))
   if (listeners.isEnabled('quic')) listeners.add('quic', await startQuic(protocol))

@@ -111,6 +111,8 @@ export interface ProtocolParts {
   readonly logger: Logger
   /** Where a certificate of our own is kept. */
   readonly dataPath: string
+  /** Of the data folder: no other edge has it. */
+  readonly storeId: Uint8Array
 }
 
 export async function startTcp(parts: ProtocolParts): Promise<Bound> {
@@ -141,7 +143,7 @@ export async function startWebsocket(parts: ProtocolParts): Promise<Bound> {
   return withCertificate(listener, certificate)
 }
 
-export async function startQuic({ config, server, clock, logger, dataPath }: ProtocolParts): Promise<Bound> {
+export async function startQuic({ config, server, clock, logger, dataPath, storeId }: ProtocolParts): Promise<Bound> {
   const { quic, system } = config
   const edge = await startPlainQuic(
     {
@@ -150,6 +152,7 @@ export async function startQuic({ config, server, clock, logger, dataPath }: Pro
       certificate: certificateSourceOf(quic, dataPath),
       limits: plainLimitsOf(quic),
       retry: quic.retry,
+      edgeIdBytes: storeId,
       clock,
       logger,
     },

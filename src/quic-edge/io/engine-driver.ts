@@ -40,7 +40,15 @@ const SEND_HIGH_WATER_BYTES = 64 * 1024
 
 let nextSessionId = 1
 
-export function createEngineDriver(clock: Clock, logger: Logger, retry: RetryPolicy): QuicDriver {
+export interface EngineDriverOptions {
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly retry: RetryPolicy
+  /** See `EndpointSecrets`. */
+  readonly edgeIdBytes: Uint8Array
+}
+
+export function createEngineDriver(driverOptions: EngineDriverOptions): QuicDriver {
   return {
     name: 'quic-engine',
     traits: {
@@ -51,17 +59,14 @@ export function createEngineDriver(clock: Clock, logger: Logger, retry: RetryPol
       isUdp: true,
     },
     async listen(options, gate) {
-      const listener = new EngineListener({ clock, logger, retry, options, gate })
+      const listener = new EngineListener({ ...driverOptions, options, gate })
       await listener.open()
       return listener
     },
   }
 }
 
-interface ListenerParts {
-  readonly clock: Clock
-  readonly logger: Logger
-  readonly retry: RetryPolicy
+interface ListenerParts extends EngineDriverOptions {
   readonly options: ListenOptions
   readonly gate: SessionGate
 }
@@ -84,13 +89,13 @@ class EngineListener implements QuicListener {
   #onSessionClosed: (() => void) | undefined
 
   constructor(parts: ListenerParts) {
-    const { options, retry } = parts
+    const { options, retry, edgeIdBytes } = parts
     this.#parts = parts
     this.host = options.host
     this.port = options.port
     this.#identity = createIdentity(options.certificatePem, options.privateKeyPem)
     this.#limits = connectionLimitsOf(options.limits)
-    this.#secrets = new EndpointSecrets(secretOf(options.privateKeyPem))
+    this.#secrets = new EndpointSecrets(secretOf(options.privateKeyPem), edgeIdBytes)
     this.#router = new Router({
       limits: {
         maxHandshakes: MAX_HANDSHAKES,
@@ -220,15 +225,15 @@ class EngineListener implements QuicListener {
   }
 }
 
+function unprovenHandshakes({ maxSessions, maxSessionsPerPeer }: SessionLimits): number {
+  return Math.min(RETRY_ABOVE_HANDSHAKES, Math.floor(Math.min(maxSessions, maxSessionsPerPeer) * UNPROVEN_PART))
+}
+
 function connectionLimitsOf(limits: SessionLimits): ConnectionLimits {
   return {
     connectionWindowBytes: limits.maxUnreadBytesPerSession,
     // Two large requests side by side do not keep each other waiting.
     streamWindowBytes: Math.ceil(limits.maxUnreadBytesPerSession / 2),
-function unprovenHandshakes({ maxSessions, maxSessionsPerPeer }: SessionLimits): number {
-  return Math.min(RETRY_ABOVE_HANDSHAKES, Math.floor(Math.min(maxSessions, maxSessionsPerPeer) * UNPROVEN_PART))
-}
-
     maxBidirectionalStreams: limits.maxStreamsPerSession,
     maxUnidirectionalStreams: 0,
     sendHighWaterBytes: SEND_HIGH_WATER_BYTES,

@@ -24,7 +24,7 @@ async function socketMadeBy(work: () => Promise<unknown>): Promise<Socket> {
 }
 
 test('a datagram from port 0 is not answered, whatever it holds', async (context) => {
-  const secrets = new EndpointSecrets(Uint8Array.of(1))
+  const secrets = new EndpointSecrets(Uint8Array.of(1), new Uint8Array())
   const limits = { maxHandshakes: 8, retryAboveHandshakes: 0, maxResetsPerSecond: 8 }
   const router = new Router<Entry>({ limits, secrets, random: randomBytes, isSealed: () => true, admit: () => true })
   const accept = () => assert.fail('a connection was made')

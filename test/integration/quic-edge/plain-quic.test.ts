@@ -290,6 +290,7 @@ test('after a restart on the same port, a client of before is told at once that 
     port: 0,
     certificate: { type: 'self-signed', directory },
     retry: 'auto',
+    edgeIdBytes: pattern(16),
   }
   const handler: PathHandler = { opened: () => ({ streamOpened: echo, datagram() {}, closed() {} }) }
   const first = await startPlainQuic(options, handler)
@@ -304,6 +305,28 @@ test('after a restart on the same port, a client of before is told at once that 
   client.request(pattern(10)).catch(() => {})
   const info = await within(client.closed, 'the reset')
   assert.equal(info.isLocal, false)
+})
+
+test('another edge with the same private key cannot end the connections of the first', async (context) => {
+  const rig = await open(context)
+  const directory = mkdtempSync(join(tmpdir(), 'edge-quic-'))
+  context.after(() => rmSync(directory, { recursive: true }))
+  const other = async (edgeIdBytes: Uint8Array) => {
+    const certificate = { type: 'self-signed', directory } as const
+    const options = { host: '127.0.0.1', port: 0, certificate, retry: 'auto', edgeIdBytes } as const
+    const edge = await startPlainQuic(options, { opened: () => ({ streamOpened: echo, datagram() {}, closed() {} }) })
+    context.after(() => edge.close({ graceMs: 0 }))
+    return edge
+  }
+  const [first, second] = [await other(pattern(16)), await other(pattern(15))]
+  assert.equal(first.certificate.keySha256, second.certificate.keySha256)
+  const client = await rig.connect({ address: `127.0.0.1:${first.port}` })
+  await client.request(pattern(10))
+  // Somebody on the way sends a packet of the client to the other edge, and its answer to the client.
+  client.copyPort = second.port
+  assert.equal((await client.request(pattern(10))).bytes.length, 10)
+  await eventually(() => client.copyAnswerCount > 0, 'an answer of the other edge')
+  assert.equal(client.connection.closeInfo, undefined)
 })
 
 test('a port that is taken, and a certificate that is none, are told', async (context) => {

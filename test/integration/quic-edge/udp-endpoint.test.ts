@@ -66,7 +66,7 @@ interface Rig {
 }
 
 async function open(context: TestContext, host = '127.0.0.1'): Promise<Rig> {
-  const secrets = new EndpointSecrets(OUR_ID)
+  const secrets = new EndpointSecrets(OUR_ID, OUR_ID)
   const limits = { maxHandshakes: 8, retryAboveHandshakes: 8, maxResetsPerSecond: 10 }
   const router = new Router<Entry>({
     limits,

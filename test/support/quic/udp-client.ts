@@ -42,6 +42,9 @@ export class UdpQuicClient implements AsyncDisposable {
   retryCount = 0
   /** Hears nothing for the time being. */
   isDeaf = false
+  /** Gets a copy of each datagram; what it answers is taken as if the server had, as when somebody on the way forwards both. */
+  copyPort: number | undefined
+  copyAnswerCount = 0
   readonly #options: UdpClientOptions
   readonly #server: PeerAddress
   readonly #closed = Promise.withResolvers<CloseInfo>()
@@ -89,7 +92,10 @@ export class UdpQuicClient implements AsyncDisposable {
   /** Goes on from another port, as behind a router that has forgotten us. */
   async rebind(): Promise<void> {
     const socket = createSocket(isIPv6(this.#server.address) ? 'udp6' : 'udp4')
-    socket.on('message', (datagram) => this.#received(datagram))
+    socket.on('message', (datagram, from) => {
+      if (from.port === this.copyPort) this.copyAnswerCount++
+      this.#received(datagram)
+    })
     socket.bind()
     await once(socket, 'listening')
     this.#socket?.close()
@@ -203,6 +209,7 @@ export class UdpQuicClient implements AsyncDisposable {
     this.#connection.flush(
       performance.now(),
       (bytes, to) => {
+        if (this.copyPort !== undefined) socket.send(bytes, this.copyPort, to.address)
         this.#lastSend = new Promise((resolve) => socket.send(bytes, to.port, to.address, () => resolve()))
       },
       Number.POSITIVE_INFINITY,

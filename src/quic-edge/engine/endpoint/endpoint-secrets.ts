@@ -3,7 +3,9 @@
  *
  * The key of Retry tokens lives as long as the process. That of reset tokens comes from a secret that outlives it: after a
  * kill the next process can tell the peers of the last one that their connections are gone, and they come back at once
- * instead of waiting for their idle timeout (RFC 9000 section 10.3.2).
+ * instead of waiting for their idle timeout (RFC 9000 section 10.3.2). No other edge may have it: whoever sees the id of a
+ * living connection would ask that one for its token, and end the connection with it (section 21.11). So it takes more than
+ * the private key, which several edges may share.
  *
  * ```
  * Retry token: [mark:4] [nonce:12] sealed: [issued, ms:6][original destination id:8-20] [tag:16]
@@ -37,9 +39,12 @@ export class EndpointSecrets {
   readonly #tokenKey = randomBytes(16)
   readonly #resetKey: Uint8Array
 
-  /** @param lastingSecret of the private key, which the next process has too. */
-  constructor(lastingSecret: Uint8Array) {
-    this.#resetKey = createHmac('sha256', lastingSecret).update(RESET_LABEL).digest()
+  /**
+   * @param lastingSecret of the private key, which the next process has too.
+   * @param edgeIdBytes which the next process has too, and no other edge; need not be secret.
+   */
+  constructor(lastingSecret: Uint8Array, edgeIdBytes: Uint8Array) {
+    this.#resetKey = createHmac('sha256', lastingSecret).update(RESET_LABEL).update(edgeIdBytes).digest()
   }
 
   /** @param originalId destination id of the client's first Initial. @param nowMs monotonic. */

@@ -18,6 +18,7 @@ import { SeededRandom } from '../../../../support/seeded-random.ts'
 const PEER: PeerAddress = { key: '192.0.2.1|4433', address: '192.0.2.1', port: 4433 }
 const OTHER: PeerAddress = { key: '192.0.2.2|4433', address: '192.0.2.2', port: 4433 }
 const KEY = Uint8Array.of(1)
+const EDGE_ID = Uint8Array.of(2)
 const CLIENT_ID = Uint8Array.of(0xc1, 0xc2, 0xc3)
 const INITIAL_ID = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8, 9)
 const OUR_ID = Uint8Array.of(8, 7, 6, 5, 4, 3, 2, 1)
@@ -30,7 +31,7 @@ interface RouterWorld {
 }
 
 function createRouter(limits: Partial<RouterOptions['limits']> = {}): RouterWorld {
-  const secrets = new EndpointSecrets(KEY)
+  const secrets = new EndpointSecrets(KEY, EDGE_ID)
   let next = 1
   const world: RouterWorld = {
     admits: true,
@@ -228,7 +229,11 @@ describe('Retry', () => {
 
   test('takes a token of another server, or of an earlier process, for none', () => {
     const world = createRouter({ retryAboveHandshakes: 1 })
-    const token = new EndpointSecrets(KEY).sealToken({ addressKey: PEER.key, retryId: INITIAL_ID }, INITIAL_ID, 0)
+    const token = new EndpointSecrets(KEY, EDGE_ID).sealToken(
+      { addressKey: PEER.key, retryId: INITIAL_ID },
+      INITIAL_ID,
+      0,
+    )
     for (const foreign of [token, Uint8Array.of(1), new Uint8Array(100)]) {
       const acceptance = accepted(world.router, initial({ token: foreign }))
       assert.equal(acceptance.isPeerValidated, false)
@@ -265,10 +270,15 @@ describe('a packet of a connection that is gone', () => {
     assert.deepEqual(bytes.subarray(-16), Uint8Array.from(secrets.resetToken(OUR_ID)))
     assert.deepEqual(
       secrets.resetToken(OUR_ID),
-      new EndpointSecrets(KEY).resetToken(OUR_ID),
+      new EndpointSecrets(KEY, EDGE_ID).resetToken(OUR_ID),
       'the next process knows it',
     )
-    assert.notDeepEqual(secrets.resetToken(OUR_ID), new EndpointSecrets(CLIENT_ID).resetToken(OUR_ID))
+    assert.notDeepEqual(secrets.resetToken(OUR_ID), new EndpointSecrets(CLIENT_ID, EDGE_ID).resetToken(OUR_ID))
+    assert.notDeepEqual(
+      secrets.resetToken(OUR_ID),
+      new EndpointSecrets(KEY, CLIENT_ID).resetToken(OUR_ID),
+      'another edge with the same key does not',
+    )
   })
 
   test('that is too small to be answered by a smaller one is not answered', () => {
