@@ -4,11 +4,17 @@ import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { type TestContext, test } from 'node:test'
 import { silentLogger } from '../../../src/logger.ts'
-import type { ConnectionHost, EngineConnection, PeerAddress } from '../../../src/quic-edge/engine/connection/api.ts'
+import type {
+  CloseInfo,
+  ConnectionHost,
+  EngineConnection,
+  PeerAddress,
+} from '../../../src/quic-edge/engine/connection/api.ts'
 import { EndpointSecrets } from '../../../src/quic-edge/engine/endpoint/endpoint-secrets.ts'
 import { Router } from '../../../src/quic-edge/engine/endpoint/router.ts'
 import {
   type Entry,
+  MAX_CLOSED_CONNECTIONS,
   UdpEndpoint,
   type UdpEndpointOptions,
 } from '../../../src/quic-edge/engine/endpoint/udp-endpoint.ts'
@@ -23,6 +29,7 @@ class RecordingConnection {
   hasAuthenticated = true
   isConnected = false
   isFinished = false
+  closeInfo: CloseInfo | undefined
   deadlineMs = Infinity
   readonly received: string[] = []
   readonly host: ConnectionHost
@@ -67,7 +74,7 @@ interface Rig {
 
 async function open(context: TestContext, host = '127.0.0.1'): Promise<Rig> {
   const secrets = new EndpointSecrets(OUR_ID, OUR_ID)
-  const limits = { maxHandshakes: 8, retryAboveHandshakes: 8, maxResetsPerSecond: 10 }
+  const limits = { maxHandshakes: 1000, retryAboveHandshakes: 1000, maxResetsPerSecond: 10 }
   const router = new Router<Entry>({
     limits,
     secrets,
@@ -110,9 +117,10 @@ async function client(context: TestContext, type: 'udp4' | 'udp6' = 'udp4'): Pro
   return socket
 }
 
-function initial(size = 1200): Uint8Array {
-  const datagram = new Uint8Array(size)
+function initial(number = 9): Uint8Array {
+  const datagram = new Uint8Array(1200)
   const destinationId = new Uint8Array(8).fill(9)
+  new DataView(destinationId.buffer).setUint32(0, number)
   writeLongHeader(new Writer(datagram), { type: 0, destinationId, sourceId: OUR_ID, packetNumberSize: 2 })
   return datagram
 }
@@ -199,6 +207,24 @@ test('a connection that is over is forgotten, and its peer told that it is gone'
   await eventually(() => rig.router.connectionCount === 0, 'it is forgotten')
   assert.equal(rig.forgotten.length, 1)
   assert.equal(await ask(socket, rig.endpoint, short(40)), 39)
+})
+
+test('of connections that are closed only so many wait for late packets', async (context) => {
+  const rig = await open(context)
+  const socket = await client(context)
+  const count = MAX_CLOSED_CONNECTIONS + 20
+  for (let number = 0; number < count; number++) {
+    await ask(socket, rig.endpoint, initial(number))
+    const connection = rig.connections.at(-1) ?? assert.fail()
+    connection.deadlineMs = performance.now() + 60_000
+    connection.closeInfo = { code: 0, reason: '', isApplication: true, isLocal: false }
+    connection.host.wake()
+  }
+  await eventually(() => rig.router.connectionCount <= MAX_CLOSED_CONNECTIONS, 'the oldest to be forgotten')
+  assert.deepEqual(rig.forgotten, rig.connections.slice(0, 20))
+  rig.connections[0]?.host.wake()
+  await new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
+  assert.equal(rig.forgotten.length, 20, 'what is forgotten stays so')
 })
 
 test('a handshake counts until it is through', async (context) => {

@@ -15,6 +15,11 @@ const SOCKET_BUFFER_BYTES = 4 * 1024 * 1024
 const MAX_DATAGRAMS_PER_TURN = 48
 /** What the kernel does not take waits in memory up to here; more is dropped, as the network would. */
 const MAX_SEND_QUEUE_BYTES = 4 * 1024 * 1024
+/**
+ * Connections that are closed and wait for late packets: nobody counts them any more, and a peer may open and close as fast as it
+ * can. Of more the oldest are forgotten before their time, as is allowed (RFC 9000 section 10.2): late packets get a reset.
+ */
+export const MAX_CLOSED_CONNECTIONS = 256
 /** Timers fire up to a millisecond early. */
 const TIMER_SLACK_MS = 0.5
 
@@ -49,6 +54,8 @@ export class UdpEndpoint {
   readonly #options: UdpEndpointOptions
   readonly #socket: Socket
   readonly #entries = new Set<Entry>()
+  /** Closed and not yet forgotten, oldest first. */
+  readonly #closed = new Set<Entry>()
   #marked: Entry[] = []
   #isScheduled = false
   #isClosed = false
@@ -172,6 +179,7 @@ export class UdpEndpoint {
     const nowMs = this.#options.nowMs()
     for (const entry of marked) {
       entry.isMarked = false
+      if (!this.#entries.has(entry)) continue
       if (entry.connection.flush(nowMs, this.#send, MAX_DATAGRAMS_PER_TURN)) this.#mark(entry)
       this.#arm(entry, nowMs)
     }
@@ -194,6 +202,7 @@ export class UdpEndpoint {
       this.#forget(entry)
       return
     }
+    if (connection.closeInfo !== undefined) this.#keepClosed(entry)
     const { deadlineMs } = connection
     // A timer that comes too early looks again: cheaper than a new timer for each packet.
     if (deadlineMs === Infinity || (entry.timer !== undefined && entry.timerAtMs <= deadlineMs)) return
@@ -215,10 +224,17 @@ export class UdpEndpoint {
     this.#mark(entry)
   }
 
+  #keepClosed(entry: Entry): void {
+    this.#closed.add(entry)
+    const [oldest] = this.#closed
+    if (this.#closed.size > MAX_CLOSED_CONNECTIONS && oldest !== undefined) this.#forget(oldest)
+  }
+
   #forget(entry: Entry): void {
     clearTimeout(entry.timer)
     entry.timer = undefined
     this.#entries.delete(entry)
+    this.#closed.delete(entry)
     this.#options.router.remove(entry)
     this.#options.forgotten(entry.connection)
   }
