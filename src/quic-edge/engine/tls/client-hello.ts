@@ -137,12 +137,14 @@ function expectAllOf(extensions: ReadonlyMap<number, Uint8Array>, names: readonl
 function readKeyShares(part: Reader, groups: readonly number[]): ReadonlyMap<number, Uint8Array> {
   const list = readWhole(part, 'key shares', (whole) => whole.vector16())
   const shares = new Map<number, Uint8Array>()
+  // Thousands of both fit into one hello.
+  const offered = new Set(groups)
   while (list.left > 0) {
     const group = list.u16()
     const key = list.vector16().rest()
     if (key.length === 0) throw malformed('empty key share')
     if (shares.has(group)) throw illegal(`two key shares of group ${group}`)
-    if (!groups.includes(group)) throw illegal(`key share of group ${group}, which is not offered`)
+    if (!offered.has(group)) throw illegal(`key share of group ${group}, which is not offered`)
     shares.set(group, key)
   }
   return shares
