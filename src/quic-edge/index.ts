@@ -22,6 +22,7 @@ import type {
   QuicListener,
   QuicSession,
   QuicSessionEvents,
+  QuicTraffic,
   SessionGate,
   SessionLimits,
   SessionRequest,
@@ -82,6 +83,8 @@ export interface QuicEdge {
   readonly certificate: Certificate
   readonly sessionCount: number
   readonly refusedCount: number
+  /** What its engine counts; null where it does not. */
+  traffic(): QuicTraffic | null
   /** Looks for a new certificate now. @returns whether there was one. */
   reloadCertificate(): Promise<boolean>
   /** Ends all sessions with `code`; resolves within about twice `graceMs`. Idempotent. */
@@ -207,6 +210,10 @@ class RunningEdge implements QuicEdge {
 
   get refusedCount(): number {
     return this.#parts.gate.admission.refusedCount
+  }
+
+  traffic(): QuicTraffic | null {
+    return this.#parts.listeners[0]?.traffic?.() ?? null
   }
 
   watchCertificate(): void {

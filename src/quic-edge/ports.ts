@@ -54,8 +54,33 @@ export interface QuicListener {
   readonly port: number
   /** New sessions get the new certificate. A driver that cannot change it in place ends its sessions first, with 18. */
   replaceCertificate(certificatePem: string, privateKeyPem: string): Promise<void>
+  /** Where the driver counts; null before it listens. */
+  traffic?(): QuicTraffic | null
   /** Stops accepting, ends sessions with `code`, resolves within `graceMs`. Idempotent. Never blocks the thread. */
   close(code: number, graceMs: number): Promise<void>
+}
+
+/** Why a connection was not begun: over a limit, too many handshakes under way, a bad Retry token, or the end of the listener. */
+export type QuicRefusal = 'limit' | 'handshakes' | 'token' | 'stopping'
+
+/** What a listener has seen since its start. */
+export interface QuicTraffic {
+  /** That are open now. */
+  readonly openConnections: number
+  /** Handshakes that came through. */
+  readonly acceptedConnections: number
+  readonly refusedConnections: Readonly<Record<QuicRefusal, number>>
+  readonly failedHandshakes: number
+  /** Packets that ask a client to prove its address. */
+  readonly retries: number
+  /** Of connections: what authenticated, what was sent, and what of that was lost. */
+  readonly receivedPackets: number
+  readonly sentPackets: number
+  readonly lostPackets: number
+  /** Came, and were nobody's. */
+  readonly strayDatagrams: number
+  /** Not sent because too many waited. */
+  readonly unsentDatagrams: number
 }
 
 /** Who asks for a session, before it exists. */

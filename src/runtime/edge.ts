@@ -202,6 +202,7 @@ async function compose(options: EdgeOptions, opened: AsyncDisposableStack) {
         clientCount: () => server.connectionCount,
         residentBytes: () => process.memoryUsage.rss(),
         takeLoopDelayUs: () => health.takeLoopDelayUs(),
+        quicTraffic: () => listeners.quicTraffic(),
       },
       clock,
       logger,

@@ -8,6 +8,7 @@ import {
   type PathHandler,
   plainLimitsOf,
   type QuicEdge,
+  type QuicTraffic,
   startPlainQuic,
   startQuicEdge,
 } from '../quic-edge/index.ts'
@@ -35,6 +36,8 @@ export interface Bound {
   readonly failure?: () => string
   /** What it serves now; null without TLS. */
   readonly certificate?: () => Certificate | null
+  /** Of plain QUIC. */
+  readonly quicTraffic?: () => QuicTraffic | null
 }
 
 /** All listeners by name; those that are off have no `bound`. */
@@ -71,6 +74,11 @@ export class Listeners {
       const certificate = bound.certificate?.() ?? null
       return certificate === null ? [] : [{ name, certificate }]
     })
+  }
+
+  /** Null while plain QUIC is off. */
+  quicTraffic(): QuicTraffic | null {
+    return this.#bound.get('quic')?.quicTraffic?.() ?? null
   }
 
   reports(): readonly (ListenerReport & ListenerStatus)[] {
@@ -158,7 +166,8 @@ export async function startQuic({ config, server, clock, logger, dataPath, store
     },
     serveIggyClients(server),
   )
-  return boundOf(edge, () => edge.close({ code: STREAM_CLIENT_CODES.shutdown }))
+  const bound = boundOf(edge, () => edge.close({ code: STREAM_CLIENT_CODES.shutdown }))
+  return { ...bound, quicTraffic: () => edge.traffic() }
 }
 
 /** @param close ends its sessions too. */

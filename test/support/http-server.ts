@@ -103,6 +103,7 @@ export async function startTestHttpOn<L extends Log>(log: L, options: TestHttpOp
       clientCount: () => 0,
       residentBytes: () => process.memoryUsage.rss(),
       takeLoopDelayUs: () => 0,
+      quicTraffic: () => null,
     },
   })
   const close = async (): Promise<void> => {

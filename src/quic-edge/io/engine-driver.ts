@@ -17,7 +17,15 @@ import type { TlsIdentity } from '../engine/tls/api.ts'
 import { createIdentity } from '../engine/tls/identity.ts'
 import { TlsServer } from '../engine/tls/tls-server.ts'
 import { INITIAL_DATAGRAM_SIZE_MIN } from '../engine/wire/packet-header.ts'
-import type { ListenOptions, QuicDriver, QuicListener, SessionGate, SessionLimits, SessionRequest } from '../ports.ts'
+import type {
+  ListenOptions,
+  QuicDriver,
+  QuicListener,
+  QuicTraffic,
+  SessionGate,
+  SessionLimits,
+  SessionRequest,
+} from '../ports.ts'
 import { EngineSession } from './engine-session.ts'
 
 /** The one path there is. */
@@ -84,6 +92,8 @@ class EngineListener implements QuicListener {
   #identity: TlsIdentity
   #endpoint: UdpEndpoint | undefined
   #keepAlive: NodeJS.Timeout | undefined
+  #acceptedCount = 0
+  #failedCount = 0
   #refusalToldUs = Number.NEGATIVE_INFINITY
   #closing: Promise<void> | undefined
   #onSessionClosed: (() => void) | undefined
@@ -132,6 +142,19 @@ class EngineListener implements QuicListener {
     this.#identity = createIdentity(certificatePem, privateKeyPem)
   }
 
+  traffic(): QuicTraffic | null {
+    if (this.#endpoint === undefined) return null
+    const { refused, retries } = this.#router.counts
+    return {
+      ...this.#endpoint.traffic,
+      openConnections: this.#sessions.size,
+      acceptedConnections: this.#acceptedCount,
+      failedHandshakes: this.#failedCount,
+      refusedConnections: refused,
+      retries,
+    }
+  }
+
   close(code: number, graceMs: number): Promise<void> {
     this.#closing ??= this.#end(code, graceMs)
     return this.#closing
@@ -172,6 +195,7 @@ class EngineListener implements QuicListener {
     this.#handshakes.set(connection, peer)
     connection.onConnected = () => this.#opened(connection, peer)
     connection.onClosed = ({ code, reason }) => {
+      this.#failedCount++
       this.#parts.logger.debug('quic.handshake.failed', { peer: textOf(peer), code, reason })
     }
     return connection
@@ -184,6 +208,7 @@ class EngineListener implements QuicListener {
 
   #opened(connection: EngineConnection, peer: PeerAddress): void {
     this.#handshakes.delete(connection)
+    this.#acceptedCount++
     const session = new EngineSession({
       id: nextSessionId++,
       path: PLAIN_QUIC_PATH,

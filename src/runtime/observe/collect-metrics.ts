@@ -1,5 +1,6 @@
 /** Takes the values of all metrics from where they are kept, at the moment of a scrape. Pure. */
 import type { Catalog, LogFinding, LogStats, Topic } from '../../log/index.ts'
+import type { QuicTraffic } from '../../quic-edge/index.ts'
 import type { Health } from './health.ts'
 import type { Sample } from './metrics.ts'
 import type { SyncRouteStatus } from './overview.ts'
@@ -14,6 +15,8 @@ export interface MetricSources {
   residentBytes(): number
   /** Longest delay since the last call, µs. */
   takeLoopDelayUs(): number
+  /** Null while plain QUIC is off: its metrics are left out then. */
+  quicTraffic(): QuicTraffic | null
   logStats(): LogStats
   isWritable(): boolean
   findings(): readonly LogFinding[]
@@ -22,7 +25,13 @@ export interface MetricSources {
 }
 
 export function collectMetrics(sources: MetricSources): readonly Sample[] {
-  return [...collectIggy(sources), ...collectProcess(sources), ...collectLog(sources), ...collectSync(sources.sync())]
+  return [
+    ...collectIggy(sources),
+    ...collectProcess(sources),
+    ...collectQuic(sources.quicTraffic()),
+    ...collectLog(sources),
+    ...collectSync(sources.sync()),
+  ]
 }
 
 function collectIggy(sources: MetricSources): readonly Sample[] {
@@ -51,6 +60,24 @@ function collectProcess(sources: MetricSources): readonly Sample[] {
     { metric: 'isReady', value: status === 'not-ready' ? 0 : 1 },
     ...enabled.map(({ name, state }): Sample => ({ metric: 'checkOk', value: state === 'ok' ? 1 : 0, labels: [name] })),
     { metric: 'httpConnections', value: sources.httpConnectionCount() },
+  ]
+}
+
+function collectQuic(traffic: QuicTraffic | null): readonly Sample[] {
+  if (traffic === null) return []
+  return [
+    { metric: 'quicConnections', value: traffic.openConnections },
+    { metric: 'quicAccepted', value: traffic.acceptedConnections },
+    ...Object.entries(traffic.refusedConnections).map(
+      ([reason, value]): Sample => ({ metric: 'quicRefused', value, labels: [reason] }),
+    ),
+    { metric: 'quicFailedHandshakes', value: traffic.failedHandshakes },
+    { metric: 'quicRetries', value: traffic.retries },
+    { metric: 'quicReceivedPackets', value: traffic.receivedPackets },
+    { metric: 'quicSentPackets', value: traffic.sentPackets },
+    { metric: 'quicLostPackets', value: traffic.lostPackets },
+    { metric: 'quicDropped', value: traffic.strayDatagrams, labels: ['stray'] },
+    { metric: 'quicDropped', value: traffic.unsentDatagrams, labels: ['unsent'] },
   ]
 }
 

@@ -38,6 +38,26 @@ export const METRICS = {
   checkOk: gauge('edge_check_ok', '1 when a part of the runtime works and makes progress.', undefined, ['check']),
   httpConnections: gauge('edge_http_connections', 'Open HTTP connections.'),
 
+  quicConnections: gauge('edge_quic_connections', 'Open connections of plain QUIC.'),
+  quicAccepted: counter('edge_quic_accepted_connections', 'QUIC handshakes that came through.'),
+  quicRefused: counter(
+    'edge_quic_refused_connections',
+    'First packets refused: over a `limit`, too many `handshakes` under way, a bad Retry `token`, or `stopping`.',
+    undefined,
+    ['reason'],
+  ),
+  quicFailedHandshakes: counter('edge_quic_failed_handshakes', 'QUIC handshakes that were begun and came to nothing.'),
+  quicRetries: counter('edge_quic_retries', 'Clients of QUIC that were asked to prove their address first.'),
+  quicReceivedPackets: counter('edge_quic_received_packets', 'Packets of QUIC connections that authenticated.'),
+  quicSentPackets: counter('edge_quic_sent_packets', 'Packets sent by QUIC connections.'),
+  quicLostPackets: counter('edge_quic_lost_packets', 'Packets of ours that QUIC connections took for lost.'),
+  quicDropped: counter(
+    'edge_quic_dropped_datagrams',
+    "UDP datagrams dropped: `stray` ones came and were nobody's, `unsent` ones had too many before them.",
+    undefined,
+    ['reason'],
+  ),
+
   appendedMessages: counter('edge_log_appended_messages', 'Messages appended since the start.', 'messages'),
   appendedBytes: counter('edge_log_append_bytes', 'Record bytes appended since the start.', 'bytes'),
   writtenBytes: counter('edge_log_written_bytes', 'Bytes written to the device, syncs included.', 'bytes'),

@@ -115,6 +115,9 @@ test('a session knows its peer, counts its bytes and has neither datagrams nor a
   assert.equal(session?.maxDatagramSize, 0)
   assert.equal(session?.sendDatagram(new Uint8Array(1)), 'dropped')
   assert.ok((session?.stats().bytesIn ?? 0) > 5000)
+  const traffic = rig.edge.traffic() ?? assert.fail()
+  assert.deepEqual([traffic.openConnections, traffic.acceptedConnections, traffic.failedHandshakes], [1, 1, 0])
+  assert.ok(traffic.receivedPackets > 5 && traffic.sentPackets > 5)
 })
 
 test('over IPv6 it is the same, and its peer is told with brackets', async (context) => {
@@ -163,6 +166,9 @@ test('a handshake that failed counts for its address as long as anything is kept
     await assert.rejects(rig.connect({ tls: { signatureSchemes: [0x0401] } }), /closed with 0x128/)
   }
   await assert.rejects(rig.connect(), /closed with 0x2/)
+  const traffic = rig.edge.traffic()
+  assert.equal(traffic?.failedHandshakes, 2)
+  assert.equal(traffic?.refusedConnections.limit, 1)
 })
 
 test('what nobody grants back stays within the window, and goes on when it is granted', async (context) => {

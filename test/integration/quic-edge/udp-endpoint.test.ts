@@ -37,6 +37,7 @@ class RecordingConnection {
   flushCount = 0
   ticks: number[] = []
   waiting = 0
+  stats = { receivedPackets: 0, sentPackets: 0, lostPackets: 0 }
 
   constructor(host: ConnectionHost, peer: PeerAddress) {
     this.host = host
@@ -46,12 +47,14 @@ class RecordingConnection {
 
   receive(datagram: Uint8Array, from: PeerAddress): void {
     this.received.push(from.key)
+    this.stats.receivedPackets++
     this.peer = from
     this.waiting = datagram.length
   }
 
   flush(_nowMs: number, send: (bytes: Uint8Array, to: PeerAddress) => void): boolean {
     this.flushCount++
+    if (this.waiting > 0) this.stats.sentPackets++
     if (this.waiting > 0) send(new Uint8Array(this.waiting), this.peer)
     this.waiting = 0
     return false
@@ -225,6 +228,22 @@ test('of connections that are closed only so many wait for late packets', async 
   rig.connections[0]?.host.wake()
   await new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
   assert.equal(rig.forgotten.length, 20, 'what is forgotten stays so')
+})
+
+test('what came and went is counted, also of connections that are forgotten', async (context) => {
+  const rig = await open(context)
+  const socket = await client(context)
+  await ask(socket, rig.endpoint, initial())
+  await ask(socket, rig.endpoint, short(40))
+  only(rig).stats.lostPackets = 5
+  const counts = { receivedPackets: 2, sentPackets: 2, lostPackets: 5, strayDatagrams: 0, unsentDatagrams: 0 }
+  assert.deepEqual(rig.endpoint.traffic, counts)
+  only(rig).isFinished = true
+  only(rig).host.wake()
+  await eventually(() => rig.router.connectionCount === 0, 'it is forgotten')
+  socket.send(new Uint8Array(5), rig.endpoint.port, '127.0.0.1')
+  await eventually(() => rig.endpoint.traffic.strayDatagrams === 1, "a datagram that is nobody's")
+  assert.deepEqual(rig.endpoint.traffic, { ...counts, strayDatagrams: 1 })
 })
 
 test('a handshake counts until it is through', async (context) => {

@@ -180,6 +180,9 @@ test('an edge that runs by itself serves it where it is turned on, and says so e
   const authorization = `Basic ${Buffer.from('iggy:iggy').toString('base64')}`
   const status = await fetch(`http://${edge.http}/edge/overview`, { headers: { authorization } })
   assert.match(await status.text(), new RegExp(`"${edge.quic}"`))
+  const metrics = await (await fetch(`http://${edge.http}/metrics`, { headers: { authorization } })).text()
+  assert.match(metrics, /^edge_quic_connections 1$/m)
+  assert.match(metrics, /^edge_quic_refused_connections_total\{reason="limit"\} 0$/m)
   const closed = within(quic.closed, 'the end')
   assert.equal(await edge.stop(), 0)
   assert.equal((await closed).code, STREAM_CLIENT_CODES.shutdown)

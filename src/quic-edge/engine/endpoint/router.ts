@@ -68,6 +68,12 @@ export interface Acceptance {
   readonly isPeerValidated: boolean
 }
 
+/** What was not begun, by reason, and what was asked of clients; since the start. */
+export interface RouterCounts {
+  readonly refused: { limit: number; handshakes: number; token: number; stopping: number }
+  retries: number
+}
+
 export type Answer =
   | { readonly type: 'accept'; readonly acceptance: Acceptance }
   | { readonly type: 'send'; readonly bytes: Uint8Array }
@@ -80,6 +86,7 @@ interface Route {
 }
 
 export class Router<C> {
+  readonly counts: RouterCounts = { refused: { limit: 0, handshakes: 0, token: 0, stopping: 0 }, retries: 0 }
   readonly #options: RouterOptions
   readonly #byId = new Map<string, C>()
   readonly #routes = new Map<C, Route>()
@@ -172,7 +179,11 @@ export class Router<C> {
   }
 
   #answerInitial(datagram: Uint8Array, header: LongHeader, from: PeerAddress, nowMs: number): Answer {
-    if (this.#isStopped) return refusal(header, TRANSPORT_ERROR.connectionRefused)
+    const { refused } = this.counts
+    if (this.#isStopped) {
+      refused.stopping++
+      return refusal(header, TRANSPORT_ERROR.connectionRefused)
+    }
     const { limits, secrets } = this.#options
     // One of another server that was here before proves nothing and is no fault (RFC 9000 section 8.1.3).
     const isProved = secrets.isOwnToken(header.tokenView)
@@ -181,14 +192,23 @@ export class Router<C> {
       const bound = { addressKey: from.key, retryId: header.destinationIdView }
       originalId = secrets.openToken(header.tokenView, bound, nowMs)
       // We give out tokens in Retry packets alone, and a client takes one Retry: another would not help it.
-      if (originalId === undefined) return refusal(header, TRANSPORT_ERROR.invalidToken)
+      if (originalId === undefined) {
+        refused.token++
+        return refusal(header, TRANSPORT_ERROR.invalidToken)
+      }
     } else if (this.#handshakeCount >= limits.retryAboveHandshakes) {
       return this.#retry(header, from, nowMs)
     }
-    if (this.#handshakeCount >= limits.maxHandshakes) return null
+    if (this.#handshakeCount >= limits.maxHandshakes) {
+      refused.handshakes++
+      return null
+    }
     // Whoever floods us with noise must not make us begin a connection for each.
     if (!this.#options.isSealed(datagram, header)) return null
-    if (!this.#options.admit(from)) return refusal(header, TRANSPORT_ERROR.connectionRefused)
+    if (!this.#options.admit(from)) {
+      refused.limit++
+      return refusal(header, TRANSPORT_ERROR.connectionRefused)
+    }
     const initialId = new Uint8Array(header.destinationIdView)
     return {
       type: 'accept',
@@ -203,6 +223,7 @@ export class Router<C> {
   }
 
   #retry(header: LongHeader, from: PeerAddress, nowMs: number): Answer {
+    this.counts.retries++
     const retryId = this.#options.random(LOCAL_ID_SIZE)
     const bound = { addressKey: from.key, retryId }
     const token = this.#options.secrets.sealToken(bound, header.destinationIdView, nowMs)

@@ -23,6 +23,15 @@ export const MAX_CLOSED_CONNECTIONS = 256
 /** Timers fire up to a millisecond early. */
 const TIMER_SLACK_MS = 0.5
 
+/** What came and went, since the start. Packets are those of connections. */
+export interface EndpointTraffic {
+  receivedPackets: number
+  sentPackets: number
+  lostPackets: number
+  strayDatagrams: number
+  unsentDatagrams: number
+}
+
 /** One connection, as far as the socket needs to know it. */
 export interface Entry {
   readonly connection: EngineConnection
@@ -59,7 +68,14 @@ export class UdpEndpoint {
   #marked: Entry[] = []
   #isScheduled = false
   #isClosed = false
-  #droppedCount = 0
+  /** Of packets, those of connections that are forgotten. */
+  readonly #counts: EndpointTraffic = {
+    receivedPackets: 0,
+    sentPackets: 0,
+    lostPackets: 0,
+    strayDatagrams: 0,
+    unsentDatagrams: 0,
+  }
 
   /** Binds. @throws EDGE_ADDRESS_IN_USE, EDGE_IO. */
   static async open(options: UdpEndpointOptions): Promise<UdpEndpoint> {
@@ -89,9 +105,10 @@ export class UdpEndpoint {
     return this.#socket.address().port
   }
 
-  /** Datagrams that were not sent because too many wait. */
-  get droppedCount(): number {
-    return this.#droppedCount
+  get traffic(): EndpointTraffic {
+    const counts = { ...this.#counts }
+    for (const { connection } of this.#entries) addPackets(counts, connection)
+    return counts
   }
 
   /** Sends what connections have left to say, and gives the port back. Idempotent. */
@@ -118,8 +135,8 @@ export class UdpEndpoint {
     }
     const peer = peerOf(from)
     const answer = router.answer(datagram, peer, nowMs)
-    if (answer === null) return
-    if (answer.type === 'send') this.#send(answer.bytes, peer)
+    if (answer === null) this.#counts.strayDatagrams++
+    else if (answer.type === 'send') this.#send(answer.bytes, peer)
     else this.#accept(answer.acceptance, datagram, peer, nowMs)
   }
 
@@ -188,7 +205,7 @@ export class UdpEndpoint {
   readonly #send = (datagramBytes: Uint8Array, to: PeerAddress): void => {
     if (this.#isClosed) return
     if (this.#socket.getSendQueueSize() > MAX_SEND_QUEUE_BYTES) {
-      this.#droppedCount++
+      this.#counts.unsentDatagrams++
       return
     }
     this.#socket.send(datagramBytes, 0, datagramBytes.length, to.port, to.address)
@@ -233,11 +250,17 @@ export class UdpEndpoint {
   #forget(entry: Entry): void {
     clearTimeout(entry.timer)
     entry.timer = undefined
-    this.#entries.delete(entry)
+    if (this.#entries.delete(entry)) addPackets(this.#counts, entry.connection)
     this.#closed.delete(entry)
     this.#options.router.remove(entry)
     this.#options.forgotten(entry.connection)
   }
+}
+
+function addPackets(counts: EndpointTraffic, { stats }: EngineConnection): void {
+  counts.receivedPackets += stats.receivedPackets
+  counts.sentPackets += stats.sentPackets
+  counts.lostPackets += stats.lostPackets
 }
 
 function peerOf({ address, port }: RemoteInfo): PeerAddress {

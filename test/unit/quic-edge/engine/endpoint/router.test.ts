@@ -295,6 +295,22 @@ describe('a packet of a connection that is gone', () => {
   })
 })
 
+test('what was refused is counted by its reason, and how many were asked to prove their address', () => {
+  const world = createRouter({ retryAboveHandshakes: 0, maxHandshakes: 1 })
+  const { router } = world
+  const header = readLongHeader(sent(router, initial())) ?? assert.fail()
+  const proved = initial({ destinationId: header.sourceIdView, token: header.tokenView })
+  router.answer(proved, OTHER, 0)
+  world.admits = false
+  router.answer(proved, PEER, 0)
+  world.admits = true
+  router.add('one', accepted(router, proved))
+  router.answer(proved, PEER, 0)
+  router.stop()
+  router.answer(initial(), PEER, 0)
+  assert.deepEqual(router.counts, { refused: { limit: 1, handshakes: 1, token: 1, stopping: 1 }, retries: 1 })
+})
+
 test('no bytes at all break it', () => {
   const { router } = createRouter()
   const random = new SeededRandom(7)
