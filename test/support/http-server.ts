@@ -2,6 +2,7 @@
 import { systemClock } from '../../src/clock.ts'
 import type { Log } from '../../src/log/index.ts'
 import { silentLogger } from '../../src/logger.ts'
+import type { QuicTraffic } from '../../src/quic-edge/index.ts'
 import {
   BROKER_SETTINGS,
   CONSUMER_GROUP_SETTINGS,
@@ -31,6 +32,8 @@ export interface TestHttp<L extends Log = MemoryLog> extends AsyncDisposable {
   health: Health
   sync: readonly SyncRouteStatus[]
   syncLags: SyncLags
+  /** Null, as while plain QUIC is off. */
+  quicTraffic: QuicTraffic | null
   /** A second server on the same log, as after a restart. */
   restart(): Promise<TestHttp<L>>
 }
@@ -64,10 +67,11 @@ export async function startTestHttpOn<L extends Log>(log: L, options: TestHttpOp
     },
   })
   const startedAtUs = systemClock.wallUs()
-  const state: { health: Health; sync: readonly SyncRouteStatus[]; syncLags: SyncLags } = {
+  const state: Pick<TestHttp, 'health' | 'sync' | 'syncLags' | 'quicTraffic'> = {
     health: { status: 'ready', checks: [] },
     sync: [],
     syncLags: { lagOf: () => null },
+    quicTraffic: null,
   }
   const watched = {
     startedAtUs,
@@ -103,7 +107,7 @@ export async function startTestHttpOn<L extends Log>(log: L, options: TestHttpOp
       clientCount: () => 0,
       residentBytes: () => process.memoryUsage.rss(),
       takeLoopDelayUs: () => 0,
-      quicTraffic: () => null,
+      quicTraffic: () => state.quicTraffic,
     },
   })
   const close = async (): Promise<void> => {
@@ -132,6 +136,12 @@ export async function startTestHttpOn<L extends Log>(log: L, options: TestHttpOp
     },
     set syncLags(syncLags) {
       state.syncLags = syncLags
+    },
+    get quicTraffic() {
+      return state.quicTraffic
+    },
+    set quicTraffic(traffic) {
+      state.quicTraffic = traffic
     },
     async restart() {
       await close()

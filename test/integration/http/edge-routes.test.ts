@@ -97,12 +97,28 @@ test('metrics carry every declared name that has a value, and follow what happen
     status: 'ready',
     checks: [{ name: 'log', kind: 'log', state: 'ok', cause: '', action: '', isEssential: true, forUs: 1 }],
   }
+  server.quicTraffic = {
+    openConnections: 1,
+    acceptedConnections: 2,
+    refusedConnections: { limit: 3, handshakes: 4, token: 5, stopping: 6 },
+    failedHandshakes: 7,
+    retries: 8,
+    receivedPackets: 9,
+    sentPackets: 10,
+    lostPackets: 11,
+    strayDatagrams: 12,
+    unsentDatagrams: 13,
+  }
   const response = await fetch(`${server.url}/metrics`, { headers: { accept: 'application/openmetrics-text' } })
   assert.match(response.headers.get('content-type') ?? '', /^application\/openmetrics-text/)
   const text = await response.text()
   for (const { name, type } of Object.values(METRICS)) assert.ok(text.includes(`# TYPE ${name} ${type}\n`), name)
   assert.match(text, /^messages 3$/m)
   assert.match(text, /^edge_sync_lag_messages\{route="s\/\* to central"\} 3$/m)
+  assert.match(text, /^edge_quic_refused_connections_total\{reason="token"\} 5$/m)
+  assert.match(text, /^edge_quic_dropped_datagrams_total\{reason="unsent"\} 13$/m)
+  server.quicTraffic = null
+  assert.doesNotMatch(await (await fetch(`${server.url}/metrics`)).text(), /edge_quic/, 'left out while it is off')
   assert.match(text, /^edge_sync_gap_messages_total\{route="s\/\* to central"\} 6$/m)
   assert.match(text, /^edge_check_ok\{check="log"\} 1$/m)
   assert.match(text, /^edge_log_writable 1$/m)
