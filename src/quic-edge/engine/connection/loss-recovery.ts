@@ -78,7 +78,9 @@ export class LossRecovery {
   /** A packet that asks for an acknowledgement went out. */
   packetSent(space: PacketSpace, number: number, size: number, carried: readonly Carried[], nowMs: number): void {
     space.sent.add(number, nowMs, size, carried)
-    this.congestion.sent(size)
+    const { congestion } = this
+    if (congestion.bytesInFlight === 0 && nowMs - this.#lastSentMs > this.probeTimeoutMs) congestion.restart()
+    congestion.sent(size)
     this.#lastSentMs = nowMs
   }
 

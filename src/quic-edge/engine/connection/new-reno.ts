@@ -76,6 +76,14 @@ export class NewReno {
     this.#recoveryStartMs = Number.NEGATIVE_INFINITY
   }
 
+  /**
+   * Nothing was in flight for longer than a probe timeout. Without pacing the whole window would leave at once, so there is no more
+   * than at the start (RFC 9002 section 7.7), from where it doubles as before.
+   */
+  restart(): void {
+    this.#windowBytes = Math.min(this.#windowBytes, INITIAL_WINDOW_PACKETS * this.#datagramSize)
+  }
+
   /** Another path: what is in flight stays so, all else starts anew. */
   reset(): void {
     this.#windowBytes = INITIAL_WINDOW_PACKETS * this.#datagramSize

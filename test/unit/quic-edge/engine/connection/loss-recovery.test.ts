@@ -182,6 +182,32 @@ test('losses over more than three probe timeouts, with nothing acknowledged betw
   }
 })
 
+test('after a pause there is no burst: the window is that of the start, or what is left of it', () => {
+  const world = new World()
+  const { congestion } = world.recovery
+  let nowMs = 0
+  for (let round = 0; round < 4; round++) {
+    const first = world.spaces[2].nextNumber
+    while (congestion.hasRoom) world.send(nowMs)
+    nowMs += 10
+    world.acknowledge(nowMs, [first, world.spaces[2].nextNumber - 1])
+  }
+  const windowBytes = congestion.windowBytes
+  assert.ok(windowBytes > 100_000)
+  nowMs += world.recovery.probeTimeoutMs - 10
+  world.acknowledge(nowMs, [world.send(nowMs), world.spaces[2].nextNumber - 1])
+  assert.equal(congestion.windowBytes, windowBytes, 'a short pause changes nothing')
+  nowMs += world.recovery.probeTimeoutMs + 1
+  world.send(nowMs)
+  assert.equal(congestion.windowBytes, 10 * SIZE)
+  world.send(nowMs)
+  congestion.congested(nowMs, nowMs)
+  assert.equal(congestion.windowBytes, 5 * SIZE)
+  world.acknowledge(nowMs, [0, world.spaces[2].nextNumber - 1])
+  world.send(nowMs + 10_000)
+  assert.equal(congestion.windowBytes, 5 * SIZE, 'nothing is given')
+})
+
 test('delays that a peer claims are held to its promise once the handshake is confirmed', () => {
   const world = new World()
   world.send(0)
