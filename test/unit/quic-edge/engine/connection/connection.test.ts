@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AES_128_GCM, AES_256_GCM, CHACHA20_POLY1305 } from '../../../../../src/quic-edge/engine/crypto/cipher-suite.ts'
 import { GROUP } from '../../../../../src/quic-edge/engine/crypto/key-exchange.ts'
+import { LEVEL } from '../../../../../src/quic-edge/engine/tls/api.ts'
 import { TRANSPORT_ERROR } from '../../../../../src/quic-edge/engine/wire/quic-error.ts'
 import { ForgedClient, frame } from '../../../../support/quic/forged-packets.ts'
 import { echo, type PairOptions, QuicPair, readAll } from '../../../../support/quic/quic-pair.ts'
@@ -174,4 +175,15 @@ test('packets that come twice are taken once', () => {
   pair.wait(100)
   assert.equal(requests, 1)
   assert.equal(pair.server.stats.duplicatePackets, copies.length)
+})
+
+test('once the handshake is done, its keys are gone: packets of it say nothing any more', () => {
+  for (const level of [LEVEL.initial, LEVEL.handshake] as const) {
+    const pair = new QuicPair()
+    pair.wait(100)
+    const before = pair.server.stats
+    new ForgedClient(pair).send(frame(0x21), level)
+    assert.equal(pair.server.closeInfo, undefined)
+    assert.equal(pair.server.stats.receivedPackets, before.receivedPackets)
+  }
 })
