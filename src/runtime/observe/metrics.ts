@@ -47,7 +47,7 @@ export const METRICS = {
     ['reason'],
   ),
   quicFailedHandshakes: counter('edge_quic_failed_handshakes', 'QUIC handshakes that were begun and came to nothing.'),
-  quicRetries: counter('edge_quic_retries', 'Clients of QUIC that were asked to prove their address first.'),
+  quicRetries: counter('edge_quic_retries', 'Retry packets sent: they ask a client of QUIC to prove its address.'),
   quicReceivedPackets: counter('edge_quic_received_packets', 'Packets of QUIC connections that authenticated.'),
   quicSentPackets: counter('edge_quic_sent_packets', 'Packets sent by QUIC connections.'),
   quicLostPackets: counter('edge_quic_lost_packets', 'Packets of ours that QUIC connections took for lost.'),
