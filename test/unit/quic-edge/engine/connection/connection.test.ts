@@ -4,6 +4,11 @@ import { AES_128_GCM, AES_256_GCM, CHACHA20_POLY1305 } from '../../../../../src/
 import { GROUP } from '../../../../../src/quic-edge/engine/crypto/key-exchange.ts'
 import { LEVEL } from '../../../../../src/quic-edge/engine/tls/api.ts'
 import { TRANSPORT_ERROR } from '../../../../../src/quic-edge/engine/wire/quic-error.ts'
+import {
+  encodeTransportParameters,
+  TRANSPORT_PARAMETER_DEFAULTS,
+  type TransportParameters,
+} from '../../../../../src/quic-edge/engine/wire/transport-parameters.ts'
 import { ForgedClient, frame } from '../../../../support/quic/forged-packets.ts'
 import { echo, type PairOptions, QuicPair, readAll } from '../../../../support/quic/quic-pair.ts'
 
@@ -186,4 +191,47 @@ test('once the handshake is done, its keys are gone: packets of it say nothing a
     assert.equal(pair.server.closeInfo, undefined)
     assert.equal(pair.server.stats.receivedPackets, before.receivedPackets)
   }
+})
+
+/** A pair whose client says these things of itself. */
+function pairOf(parameters: Partial<TransportParameters>, options: PairOptions = {}): QuicPair {
+  // Ids are the same in every pair.
+  const initialSourceId = Buffer.from(new QuicPair().clientHost.ids[0] ?? '', 'hex')
+  const transportParameters = encodeTransportParameters({
+    ...TRANSPORT_PARAMETER_DEFAULTS,
+    maxData: 1_000_000,
+    maxStreamDataBidiLocal: 1_000_000,
+    ...parameters,
+    initialSourceId,
+  })
+  return new QuicPair({ ...options, clientTls: { transportParameters } })
+}
+
+test('delays of acknowledgements are read in the unit that the client named, and waited for as long as it said', () => {
+  const afterPing = (parameters: Partial<TransportParameters>) => {
+    const pair = pairOf(parameters)
+    pair.wait(100)
+    pair.server.ping()
+    pair.flushServer()
+    const patienceMs = pair.server.deadlineMs - pair.nowMs
+    pair.nowMs += 10
+    pair.wait(200)
+    return { patienceMs, smoothedRttMs: pair.server.stats.smoothedRttMs }
+  }
+  // The client gets it after 10 ms and holds its answer back for 25 ms, and says so in units of 8 µs.
+  assert.ok(afterPing({ ackDelayExponent: 3, maxAckDelayMs: 1000 }).smoothedRttMs < 5)
+  assert.ok(afterPing({ ackDelayExponent: 0, maxAckDelayMs: 1000 }).smoothedRttMs > 6)
+  const [short, long] = [afterPing({ maxAckDelayMs: 500 }), afterPing({ maxAckDelayMs: 1000 })]
+  assert.equal(Math.round(long.patienceMs - short.patienceMs), 500)
+})
+
+test('a client gets no larger datagrams than it takes', () => {
+  const pair = pairOf({ maxDatagramSize: 1250 }, { server: { datagramSize: 1400 } })
+  pair.server.onStream = (stream) => stream.write(new Uint8Array(20_000))
+  pair.wait(100)
+  pair.open().write(new Uint8Array(1))
+  pair.flushClient()
+  pair.deliver()
+  pair.flushServer()
+  assert.equal(Math.max(...pair.toClient.map(({ bytes }) => bytes.length)), 1250)
 })
