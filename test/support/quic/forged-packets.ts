@@ -13,6 +13,7 @@ import type { QuicPair } from './quic-pair.ts'
 
 const FIRST_NUMBER = 1000
 const DATAGRAM_SIZE = 1200
+const FIXED_BIT = 0x40
 
 /** Varints and bytes, one after the other. */
 export function frame(...parts: readonly (number | Uint8Array)[]): Uint8Array {
@@ -54,7 +55,7 @@ export class ForgedClient {
   datagram(
     frames: Uint8Array,
     level: Level = LEVEL.application,
-    change: { firstBits?: number; destinationId?: Uint8Array } = {},
+    change: { firstBits?: number; isFixedBitMissing?: boolean; destinationId?: Uint8Array } = {},
   ): Uint8Array {
     const datagram = new Uint8Array(DATAGRAM_SIZE)
     const hex = (text: string | undefined) => new Uint8Array(Buffer.from(text ?? '', 'hex'))
@@ -67,6 +68,7 @@ export class ForgedClient {
     const packet = new PacketBuilder(this.#space(level), header, datagram, 0, datagram.length)
     packet.frames.bytes(frames)
     datagram[0] = (datagram[0] ?? 0) | (change.firstBits ?? 0)
+    if (change.isFixedBitMissing) datagram[0] = (datagram[0] ?? 0) & ~FIXED_BIT
     if (level === LEVEL.initial) packet.padTo(DATAGRAM_SIZE)
     const end = packet.end
     packet.seal()

@@ -54,6 +54,18 @@ test('who missed the close is told again when it speaks, ever more rarely', () =
   assert.equal(answers, 5)
 })
 
+test('who has said that it closed too is told nothing more', () => {
+  const pair = connected()
+  const client = new ForgedClient(pair)
+  pair.server.close(1, '')
+  pair.flushServer()
+  client.send(frame(FRAME.applicationClose, 0, 0))
+  client.send(frame(FRAME.ping))
+  client.send(frame(FRAME.ping))
+  assert.deepEqual(client.received, [])
+  assert.equal(pair.server.closeInfo?.code, 1)
+})
+
 test('a close during the handshake hides the code, and is readable with the keys that the peer has', () => {
   const pair = new QuicPair()
   pair.flushClient()

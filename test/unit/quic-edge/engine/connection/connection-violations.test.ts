@@ -122,6 +122,31 @@ test('of the packets in one datagram those to another id are not looked at', () 
   assert.equal(pair.server.closeInfo, undefined)
 })
 
+test('of the packets in one datagram a short one to another id is not looked at either', () => {
+  const pair = new QuicPair()
+  pair.wait(100)
+  const client = new ForgedClient(pair)
+  // Nothing opens a Handshake packet any more, but its header says whose the datagram is.
+  const first = client.datagram(frame(FRAME.ping), LEVEL.handshake, { destinationId: new Uint8Array(8) })
+  const second = client.datagram(frame(0x21))
+  pair.server.receive(new Uint8Array(Buffer.concat([first, second])), pair.clientAddress, pair.nowMs)
+  assert.equal(pair.server.closeInfo, undefined)
+})
+
+test('packets without the fixed bit are not looked at', () => {
+  const pair = new QuicPair()
+  const client = new ForgedClient(pair)
+  pair.server.receive(client.datagram(frame(0x21), LEVEL.initial, { isFixedBitMissing: true }), pair.clientAddress, 0)
+  assert.equal(pair.server.hasAuthenticated, false)
+  pair.wait(100)
+  pair.server.receive(
+    client.datagram(frame(0x21), LEVEL.application, { isFixedBitMissing: true }),
+    pair.clientAddress,
+    pair.nowMs,
+  )
+  assert.equal(pair.server.closeInfo, undefined)
+})
+
 test('frames behind one that ends the connection are not looked at', () => {
   const pair = new QuicPair()
   pair.wait(100)
