@@ -65,6 +65,31 @@ for (const [name, frames, code, level] of VIOLATIONS) {
   })
 }
 
+test('before the handshake is done, every frame but those of RFC 9000 table 3 ends the connection', () => {
+  const early: readonly number[] = [
+    FRAME.padding,
+    FRAME.ping,
+    FRAME.ack,
+    FRAME.ackEcn,
+    FRAME.crypto,
+    FRAME.connectionClose,
+  ]
+  for (const level of [LEVEL.initial, LEVEL.handshake] as const) {
+    for (let type = 0; type <= FRAME.handshakeDone + 1; type++) {
+      if (early.includes(type)) continue
+      const pair = new QuicPair()
+      pair.flushClient()
+      pair.deliver()
+      pair.flushServer()
+      pair.deliver()
+      // The client has the keys of the handshake, and says nothing with them yet.
+      new ForgedClient(pair).send(Uint8Array.of(type, ...new Uint8Array(40)), level)
+      assert.equal(pair.server.closeInfo?.code, TRANSPORT_ERROR.protocolViolation, `type ${type} at level ${level}`)
+      assert.equal(pair.server.isConnected, false)
+    }
+  }
+})
+
 const HARMLESS: readonly (readonly [string, Uint8Array])[] = [
   ['padding alone', new Uint8Array(50)],
   ['DATA_BLOCKED', frame(FRAME.dataBlocked, 5)],
