@@ -92,6 +92,7 @@ class EngineListener implements QuicListener {
   #identity: TlsIdentity
   #endpoint: UdpEndpoint | undefined
   #keepAlive: NodeJS.Timeout | undefined
+  #sweep: NodeJS.Timeout | undefined
   #acceptedCount = 0
   #failedCount = 0
   #refusalToldUs = Number.NEGATIVE_INFINITY
@@ -136,6 +137,8 @@ class EngineListener implements QuicListener {
     this.port = endpoint.port
     this.#keepAlive = setInterval(() => this.#ping(), options.limits.pingIntervalMs)
     this.#keepAlive.unref()
+    this.#sweep = setInterval(() => this.#giveUpUnseen(), options.limits.pauseTimeoutMs)
+    this.#sweep.unref()
   }
 
   async replaceCertificate(certificatePem: string, privateKeyPem: string): Promise<void> {
@@ -227,9 +230,14 @@ class EngineListener implements QuicListener {
     for (const session of this.#sessions) session.keepAlive()
   }
 
+  #giveUpUnseen(): void {
+    for (const session of this.#sessions) session.giveUpUnseen()
+  }
+
   /** Sessions go as soon as what they are doing is done, and at the latest when the grace is over. */
   async #end(code: number, graceMs: number): Promise<void> {
     clearInterval(this.#keepAlive)
+    clearInterval(this.#sweep)
     this.#router.stop()
     for (const session of [...this.#sessions]) session.closeWhenIdle(code, 'closing')
     await this.#whenEmpty(graceMs)

@@ -81,6 +81,11 @@ export class EngineSession implements QuicSession {
     this.#receivedPackets = receivedPackets
   }
 
+  /** To be called now and then: no stream that its handler never hears of lasts from one call to the next but one. */
+  giveUpUnseen(): void {
+    this.#connection.giveUpUnseen(SESSION_CODES.limitReached)
+  }
+
   stats(): QuicSessionStats {
     const { receivedBytes, sentBytes, streamCount } = this.#connection.stats
     return { bytesIn: receivedBytes, bytesOut: sentBytes, streamCount, droppedDatagrams: 0 }

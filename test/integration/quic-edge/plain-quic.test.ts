@@ -252,6 +252,21 @@ test('a client that vanishes is forgotten after its idle timeout, one that is on
   assert.equal(rig.edge.sessionCount, 1)
 })
 
+test('bytes of a stream whose first one never comes are not held for ever', async (context) => {
+  const rig = await open(context, { limits: { pauseTimeoutMs: 50 } })
+  const client = await rig.connect()
+  await client.request(pattern(10))
+  const stream = client.open()
+  const isGivenUp = new Promise<number>((resolve) => {
+    stream.onStop = resolve
+  })
+  // Of five datagrams the first is lost, and all that would make up for it.
+  client.isLost = (index) => index === 0 || index > 4
+  stream.write(pattern(5000))
+  assert.equal(await within(isGivenUp, 'the end of the stream'), 15)
+  assert.equal(rig.edge.sessionCount, 1)
+})
+
 test('the end lets what is under way finish, refuses what is new, and is told with its code', async (context) => {
   let opened: QuicStream | undefined
   const rig = await open(context, {

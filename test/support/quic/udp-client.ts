@@ -42,6 +42,9 @@ export class UdpQuicClient implements AsyncDisposable {
   retryCount = 0
   /** Hears nothing for the time being. */
   isDeaf = false
+  /** Which of its datagrams are lost, counted from 0 once it is set. */
+  isLost: ((index: number) => boolean) | undefined
+  #lossIndex = 0
   /** Gets a copy of each datagram; what it answers is taken as if the server had, as when somebody on the way forwards both. */
   copyPort: number | undefined
   copyAnswerCount = 0
@@ -209,6 +212,7 @@ export class UdpQuicClient implements AsyncDisposable {
     this.#connection.flush(
       performance.now(),
       (bytes, to) => {
+        if (this.isLost?.(this.#lossIndex++)) return
         if (this.copyPort !== undefined) socket.send(bytes, this.copyPort, to.address)
         this.#lastSend = new Promise((resolve) => socket.send(bytes, to.port, to.address, () => resolve()))
       },

@@ -150,6 +150,11 @@ export interface EngineConnection {
   ping(): void
   /** Takes new keys for sending and receiving. @returns false when the last update is not yet acknowledged. */
   updateKeys(): boolean
+  /**
+   * Gives up streams of the peer of which bytes are held and the first has not come since the last call: their users do not know of
+   * them and cannot.
+   */
+  giveUpUnseen(code: number): void
   /** Closes with a code of the application. Idempotent; streams end without further events. */
   close(code: number, reason: string): void
 

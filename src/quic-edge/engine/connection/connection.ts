@@ -190,6 +190,10 @@ export class QuicConnection implements EngineConnection, HandshakeHost, FrameHos
     return true
   }
 
+  giveUpUnseen(code: number): void {
+    this.#parts.streams.giveUpUnseen(code)
+  }
+
   close(code: number, reason: string): void {
     this.#close({ code, reason, isApplication: true, isLocal: true }, 0)
   }

@@ -40,6 +40,10 @@ export class ReceiveHalf {
     return this.#resetCode !== undefined || (isComplete && readOffset === finalSize)
   }
 
+  get holdsBytes(): boolean {
+    return !this.#isReleased && this.#buffer.highestOffset > this.#buffer.readOffset
+  }
+
   /** The peer should be told a new limit: not one that it has no more use for. */
   get isLimitDue(): boolean {
     return !this.#isReleased && this.#buffer.finalSize === undefined && this.#window.isUpdateDue

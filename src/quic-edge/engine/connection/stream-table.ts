@@ -40,6 +40,8 @@ export class StreamTable implements StreamOwner {
   readonly #streams = new Map<number, QuicStream>()
   /** Streams of the peer that the user does not know of yet. */
   readonly #unannounced = new Set<QuicStream>()
+  /** Of those, what was held back already when somebody looked last. */
+  #unseen: ReadonlySet<QuicStream> = new Set()
   /** In the order of their turns. */
   readonly #withData = new Set<QuicStream>()
   readonly #withControl = new Set<QuicStream>()
@@ -86,6 +88,17 @@ export class StreamTable implements StreamOwner {
     if (index >= this.#ownLimits[direction]) return null
     this.#ownOpened[direction] = index + 1
     return this.#add(streamId(this.#role, direction, index))
+  }
+
+  /** See `EngineConnection`. */
+  giveUpUnseen(code: number): void {
+    const held = [...this.#unannounced].filter((stream) => stream.holdsBytes)
+    const overdue = held.filter((stream) => this.#unseen.has(stream))
+    this.#unseen = new Set(held)
+    for (const stream of overdue) {
+      stream.stopSending(code)
+      stream.reset(code)
+    }
   }
 
   /** The connection is over: streams are dropped without further events. */

@@ -65,6 +65,11 @@ export class QuicStream implements EngineStream {
     return this.#in?.resetCode
   }
 
+  /** Bytes of the peer that nobody has read. */
+  get holdsBytes(): boolean {
+    return this.#in?.holdsBytes ?? false
+  }
+
   get bufferedBytes(): number {
     return this.#out?.bufferedBytes ?? 0
   }

@@ -9,7 +9,7 @@ import { LEVEL } from '../../../../../src/quic-edge/engine/tls/api.ts'
 import { FRAME } from '../../../../../src/quic-edge/engine/wire/frame-type.ts'
 import { TRANSPORT_ERROR } from '../../../../../src/quic-edge/engine/wire/quic-error.ts'
 import { ForgedClient, frame } from '../../../../support/quic/forged-packets.ts'
-import { addressOf, QuicPair } from '../../../../support/quic/quic-pair.ts'
+import { addressOf, QuicPair, readAll } from '../../../../support/quic/quic-pair.ts'
 
 const join = (frames: readonly Uint8Array[]): Uint8Array => new Uint8Array(Buffer.concat(frames))
 
@@ -49,6 +49,28 @@ test('what is read and not granted counts as well', () => {
   pair.open().write(new Uint8Array(300_000))
   pair.wait(10_000)
   assert.equal(read, 100_000)
+})
+
+test('what is held of streams whose first byte never comes is given up', () => {
+  const pair = new QuicPair()
+  pair.server.onStream = (stream) => {
+    stream.onData = () => void readAll(stream)
+  }
+  pair.wait(100)
+  const client = new ForgedClient(pair)
+  // Stream 4 lacks its first byte, stream 0 has nothing at all.
+  client.send(frame(0x0e, 4, 1, 1000, new Uint8Array(1000)))
+  pair.server.giveUpUnseen(15)
+  assert.equal(pair.server.stats.unreadBytes, 1001, 'it may be under way')
+  client.send(frame(0x0e, 8, 1, 500, new Uint8Array(500)))
+  pair.server.giveUpUnseen(15)
+  assert.equal(pair.server.stats.unreadBytes, 501, 'that one came later')
+  client.send(frame(0x0a, 8, 1, new Uint8Array(1)))
+  client.send(frame(0x0a, 0, 1, new Uint8Array(1)))
+  pair.server.giveUpUnseen(15)
+  client.send(frame(0x0e, 4, 1001, 10, new Uint8Array(10)))
+  assert.equal(pair.server.stats.unreadBytes, 0)
+  assert.equal(pair.server.closeInfo, undefined)
 })
 
 test('a one-byte frame in each packet on streams that nobody reads holds little more than the bytes', () => {
