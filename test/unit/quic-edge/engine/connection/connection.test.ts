@@ -93,6 +93,8 @@ test('the server sends no more than three times what it got before the client ha
     assert.ok(pair.server.deadlineMs > nowMs, 'a deadline in the past would come up again at once')
   }
   assert.ok(sent > 1200 && sent <= 3 * hello.bytes.length, `${sent}`)
+  pair.server.close(1, 'a close is no exception')
+  pair.server.flush(9000, (bytes) => assert.ok(sent + bytes.length <= 3 * hello.bytes.length), 100)
 })
 
 test('an address that a Retry token proved is not held to that', () => {

@@ -120,7 +120,7 @@ test('after silence the oldest packets are sent once more, at doubling intervals
   assert.equal(recovery.deadlineMs(false), 1024 + 2 * 1024)
   world.acknowledge(1100, [0, 4])
   world.send(1100)
-  assert.ok(recovery.deadlineMs(false) < 1100 + 1024, 'an answer ends the doubling')
+  assert.equal(recovery.deadlineMs(false), 1100 + recovery.probeTimeoutMs, 'an answer ends the doubling')
 })
 
 test('a packet that was repeated by a probe is not repeated when it is lost then', () => {
@@ -180,6 +180,27 @@ test('losses over more than three probe timeouts, with nothing acknowledged betw
     world.acknowledge(2100, [8, 9])
     assert.equal(world.recovery.congestion.windowBytes === 2 * SIZE, !hasArrivalBetween)
   }
+})
+
+test('losses before the first measurement do not shrink the window to its least', () => {
+  const world = new World()
+  const { congestion } = world.recovery
+  for (let count = 0; count < 5; count++) world.send(count * 2000)
+  const unkept = world.spaces[2].takeNumber()
+  world.acknowledge(9000, [unkept, unkept])
+  assert.equal(world.recovery.roundTrip.hasSample, false)
+  assert.equal(world.recovery.lostPacketCount, 5)
+  assert.equal(congestion.windowBytes, 5 * SIZE)
+})
+
+test('only the largest packet that is acknowledged is measured, when it is news', () => {
+  const world = new World()
+  for (let count = 0; count < 6; count++) world.send(0)
+  world.acknowledge(50, [5, 5])
+  assert.equal(world.recovery.roundTrip.smoothedMs, 50)
+  world.acknowledge(500, [5, 5, 3, 3])
+  assert.ok(world.fates.includes('+3'))
+  assert.equal(world.recovery.roundTrip.smoothedMs, 50)
 })
 
 test('after a pause there is no burst: the window is that of the start, or what is left of it', () => {
