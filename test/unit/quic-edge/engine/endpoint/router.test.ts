@@ -285,6 +285,7 @@ describe('a packet of a connection that is gone', () => {
     const { router } = createRouter()
     assert.equal(router.answer(short(OUR_ID, 21), PEER, 0), null)
     assert.equal(sent(router, short(OUR_ID, 22)).length, 21)
+    assert.equal(router.answer(short(OUR_ID, 50).with(0, 0), PEER, 0), null, 'nor is one without the fixed bit')
   })
 
   test('is answered so many times a second', () => {
