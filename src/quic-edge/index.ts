@@ -7,12 +7,13 @@
  */
 import { randomBytes } from 'node:crypto'
 import { type Clock, systemClock } from '../clock.ts'
-import { EdgeError, toEdgeError } from '../errors.ts'
+import { EdgeError } from '../errors.ts'
 import { type Logger, silentLogger } from '../logger.ts'
 import { Admission } from './core/admission.ts'
 import { limitsOf, plainLimitsOf, QUIC_EDGE_DEFAULTS } from './defaults.ts'
 import { createIdentity } from './engine/tls/identity.ts'
 import { type Certificate, type CertificateSource, loadCertificate } from './io/certificate.ts'
+import { CertificateWatch } from './io/certificate-watch.ts'
 import type { RetryPolicy } from './io/engine-driver.ts'
 import { createHttp2Driver } from './io/http2-driver.ts'
 import { createWebTransportDriver } from './io/webtransport-driver.ts'
@@ -30,6 +31,7 @@ import type {
 
 export { limitsOf, plainLimitsOf, QUIC_EDGE_DEFAULTS } from './defaults.ts'
 export { type Certificate, type CertificateSource, loadCertificate } from './io/certificate.ts'
+export { CertificateWatch } from './io/certificate-watch.ts'
 export * from './ports.ts'
 export { QUIC_SETTINGS, WEBTRANSPORT_SETTINGS } from './settings.ts'
 
@@ -101,7 +103,7 @@ export async function startQuicEdge(options: QuicEdgeOptions, handlers: QuicEdge
   const drivers = [await createWebTransportDriver(clock)]
   // TCP first: it can tell which port it got, and UDP then takes the same number.
   if (options.hasTcpFallback) drivers.unshift(await createHttp2Driver(clock))
-  return start(options, drivers, handlers)
+  return start('webtransport', options, drivers, handlers)
 }
 
 /**
@@ -114,7 +116,8 @@ export async function startPlainQuic(options: PlainQuicOptions, handler: PathHan
   const { createEngineDriver, PLAIN_QUIC_PATH } = await import('./io/engine-driver.ts')
   const { clock = systemClock, logger = silentLogger, retry, edgeIdBytes = randomBytes(EDGE_ID_SIZE) } = options
   const drivers = [createEngineDriver({ clock, logger, retry, edgeIdBytes })]
-  return await start({ limits: plainLimitsOf(), ...options }, drivers, { paths: { [PLAIN_QUIC_PATH]: handler } })
+  const handlers = { paths: { [PLAIN_QUIC_PATH]: handler } }
+  return await start('quic', { limits: plainLimitsOf(), ...options }, drivers, handlers)
 }
 
 /** What plain QUIC would refuse. @throws EDGE_CONFIG_INVALID: a key of a kind that is not spoken there. */
@@ -123,19 +126,23 @@ export function checkPlainQuicKey(certificatePem: string, privateKeyPem: string)
 }
 
 async function start(
+  name: string,
   options: EdgeOptions & { readonly reusePort?: boolean },
   drivers: readonly QuicDriver[],
   handlers: QuicEdgeHandlers,
 ): Promise<QuicEdge> {
   const { host, port, clock = systemClock, logger = silentLogger, limits = limitsOf(), reusePort = false } = options
-  const certificate = await loadCertificate(options.certificate, clock, logger)
+  const load = () => loadCertificate(options.certificate, clock, logger)
+  const certificate = await load()
   const gate = new EdgeGate(handlers, new Admission(limits), clock)
   const { certificatePem, privateKeyPem } = certificate
   const listen = { host, port, certificatePem, privateKeyPem, limits, reusePort }
   const listeners = await listenOnOnePort(drivers, listen, gate)
-  const edge = new RunningEdge({ options, clock, logger, gate, drivers, listeners, certificate })
-  edge.watchCertificate()
-  return edge
+  const watch = new CertificateWatch({ listener: name, load, logger, checkMs: options.certificateCheckMs }, certificate)
+  watch.watch((renewed) =>
+    Promise.all(listeners.map((one) => one.replaceCertificate(renewed.certificatePem, renewed.privateKeyPem))),
+  )
+  return new RunningEdge({ host, port, gate, drivers, listeners, watch })
 }
 
 /** Asks the path's owner, and keeps count. */
@@ -177,31 +184,27 @@ class EdgeGate implements SessionGate {
 }
 
 interface EdgeParts {
-  readonly options: EdgeOptions
-  readonly clock: Clock
-  readonly logger: Logger
+  /** As configured, where no driver says better. */
+  readonly host: string
+  readonly port: number
   readonly gate: EdgeGate
   readonly drivers: readonly QuicDriver[]
   readonly listeners: readonly QuicListener[]
-  readonly certificate: Certificate
+  readonly watch: CertificateWatch
 }
 
 class RunningEdge implements QuicEdge {
   readonly host: string
   readonly port: number
   readonly driverNames: readonly string[]
-  certificate: Certificate
   readonly #parts: EdgeParts
-  #watch: NodeJS.Timeout | undefined
-  #reloading: Promise<boolean> | undefined
   #closing: Promise<void> | undefined
 
   constructor(parts: EdgeParts) {
     this.#parts = parts
-    this.certificate = parts.certificate
     this.driverNames = parts.drivers.map((driver) => driver.name)
-    this.host = parts.listeners[0]?.host ?? parts.options.host
-    this.port = parts.listeners[0]?.port ?? parts.options.port
+    this.host = parts.listeners[0]?.host ?? parts.host
+    this.port = parts.listeners[0]?.port ?? parts.port
   }
 
   get sessionCount(): number {
@@ -216,30 +219,12 @@ class RunningEdge implements QuicEdge {
     return this.#parts.listeners[0]?.traffic?.() ?? null
   }
 
-  watchCertificate(): void {
-    let told = ''
-    this.#watch = setInterval(() => {
-      this.reloadCertificate().then(
-        () => {
-          told = ''
-        },
-        (error: unknown) => {
-          const { code, message } = toEdgeError(error)
-          // Once, not at every look: it stays so until somebody acts.
-          if (told !== message)
-            this.#parts.logger.warn('quic.certificate.failed', { error_code: code, reason: message })
-          told = message
-        },
-      )
-    }, this.#parts.options.certificateCheckMs ?? QUIC_EDGE_DEFAULTS.certificateCheckMs)
-    this.#watch.unref()
+  get certificate(): Certificate {
+    return this.#parts.watch.current
   }
 
   reloadCertificate(): Promise<boolean> {
-    this.#reloading ??= this.#reload().finally(() => {
-      this.#reloading = undefined
-    })
-    return this.#reloading
+    return this.#parts.watch.reload()
   }
 
   close({ code = 0, graceMs = 1000 } = {}): Promise<void> {
@@ -247,24 +232,8 @@ class RunningEdge implements QuicEdge {
     return this.#closing
   }
 
-  async #reload(): Promise<boolean> {
-    const found = await loadCertificate(this.#parts.options.certificate, this.#parts.clock, this.#parts.logger)
-    // The whole chain: one that was completed has the same first certificate.
-    const isSame = found.certificatePem === this.certificate.certificatePem
-    if (isSame || this.#closing !== undefined) return false
-    const { certificatePem, privateKeyPem } = found
-    await Promise.all(this.#parts.listeners.map((one) => one.replaceCertificate(certificatePem, privateKeyPem)))
-    // Only now: where a listener could not take it, the next look tries again.
-    this.certificate = found
-    this.#parts.logger.info('quic.certificate.replaced', {
-      sha256: found.sha256,
-      not_after: new Date(found.notAfterMs).toISOString(),
-    })
-    return true
-  }
-
   async #end(code: number, graceMs: number): Promise<void> {
-    clearInterval(this.#watch)
+    this.#parts.watch.close()
     this.#parts.gate.admission.stop()
     await Promise.all(this.#parts.listeners.map((listener) => listener.close(code, graceMs)))
   }

@@ -4,6 +4,7 @@ import { EdgeError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import {
   type Certificate,
+  type CertificateWatch,
   limitsOf,
   type PathHandler,
   plainLimitsOf,
@@ -17,7 +18,6 @@ import { type Address, parseAddress } from './config/value.ts'
 import { serveIggyClients } from './iggy-sessions.ts'
 import {
   certificateSourceOf,
-  type ListenerCertificate,
   openListenerCertificate,
   ownCertificateFolder,
   type TlsSettings,
@@ -184,7 +184,7 @@ function openCertificate(listener: ListenerName, settings: TlsSettings, parts: P
 /** The listener follows its certificate until it is closed. */
 function withCertificate(
   listener: Listener & { replaceCertificate(certificatePem: string, privateKeyPem: string): void },
-  certificate: ListenerCertificate | null,
+  certificate: CertificateWatch | null,
 ): Bound {
   certificate?.watch(({ certificatePem, privateKeyPem }) => listener.replaceCertificate(certificatePem, privateKeyPem))
   return {

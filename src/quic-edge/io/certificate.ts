@@ -57,7 +57,13 @@ export async function loadCertificate(
   if (source.type === 'files') {
     const certificatePem = await readPem(source.certificateFile)
     const privateKeyPem = await readPem(source.privateKeyFile)
-    return describe(certificatePem, privateKeyPem, false)
+    try {
+      return describe(certificatePem, privateKeyPem, false)
+    } catch (error) {
+      const { code, message } = toEdgeError(error)
+      const files = `${source.certificateFile} with ${source.privateKeyFile}`
+      throw new EdgeError(code, `${files}: ${message}`, { cause: error })
+    }
   }
   const file = path.join(source.directory, FILE_NAME)
   const nowMs = Number(clock.wallUs() / 1000n)
@@ -150,7 +156,7 @@ async function keptCertificate(file: string, logger: Logger): Promise<Certificat
   } catch (error) {
     // With the key whoever pins it is shut out: an operator must know.
     if (systemCodeOf(error) !== 'ENOENT')
-      logger.error('quic.certificate.lost', { path: file, reason: toEdgeError(error).message })
+      logger.error('certificate.lost', { path: file, reason: toEdgeError(error).message })
     return undefined
   }
 }

@@ -8,9 +8,9 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { Clock } from '../../clock.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
-import type { Certificate } from '../../quic-edge/index.ts'
+import type { Certificate, CertificateWatch } from '../../quic-edge/index.ts'
 import { parseAddress } from '../config/value.ts'
-import { type ListenerCertificate, openListenerCertificate } from '../listener-certificate.ts'
+import { openListenerCertificate } from '../listener-certificate.ts'
 import { watchHandshakes } from '../tls-handshakes.ts'
 import type { HttpSettings } from './settings.ts'
 
@@ -89,7 +89,7 @@ export async function listenHttp({
   }
   return new Listener({ server, host, port, certificate, onClosing, logger })
 
-  function createSecure(watched: ListenerCertificate): TlsServer {
+  function createSecure(watched: CertificateWatch): TlsServer {
     const secure = createTlsServer({ ...options, ...secretsOf(watched.current) }, onRequest)
     endHandshakes = watchHandshakes(secure)
     watched.watch((renewed) => secure.setSecureContext(secretsOf(renewed)))
@@ -103,7 +103,7 @@ interface ListenerParts {
   readonly server: Server | TlsServer
   readonly host: string
   readonly port: number
-  readonly certificate: ListenerCertificate | null
+  readonly certificate: CertificateWatch | null
   readonly onClosing: () => void
   readonly logger: Logger
 }
@@ -113,7 +113,7 @@ class Listener implements HttpListener {
   readonly port: number
   failure: EdgeError | null = null
   private readonly server: Server | TlsServer
-  private readonly secrets: ListenerCertificate | null
+  private readonly secrets: CertificateWatch | null
   private readonly onClosing: () => void
   private closing: Promise<void> | null = null
 

@@ -55,9 +55,9 @@ test('it is renewed before it ends, when it begins in the future, and when its f
   const told: string[] = []
   const logger = { ...silentLogger, error: (event: string) => void told.push(event) }
   assert.notEqual((await loadCertificate(source, clock, logger)).keySha256, first.keySha256)
-  assert.deepEqual(told, ['quic.certificate.lost'])
+  assert.deepEqual(told, ['certificate.lost'])
   await loadCertificate({ type: 'self-signed', directory: path.join(directory, 'new') }, clock, logger)
-  assert.deepEqual(told, ['quic.certificate.lost'], 'a first one replaces none')
+  assert.deepEqual(told, ['certificate.lost'], 'a first one replaces none')
 })
 
 test('one that cannot be renewed is used while it is valid: a full disk is no reason to stop', async () => {

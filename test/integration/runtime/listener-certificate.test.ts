@@ -88,8 +88,10 @@ test('files that have become unusable are told once by each listener, not at eve
   await loadCertificate({ type: 'self-signed', directory: folder }, systemClock)
   const file = join(folder, 'self-signed.pem')
   const source = { type: 'files', certificateFile: file, privateKeyFile: file } as const
-  const told: string[] = []
-  const logger = { ...silentLogger, warn: (event: string) => void told.push(event) }
+  const told: { event: string; listener: unknown; reason: unknown }[] = []
+  const warn = (event: string, { listener, reason }: Record<string, unknown> = {}) =>
+    void told.push({ event, listener, reason: String(reason).split(':')[0] })
+  const logger = { ...silentLogger, warn }
   let looks = 0
   const counted = {
     get type() {
@@ -108,5 +110,12 @@ test('files that have become unusable are told once by each listener, not at eve
   writeFileSync(file, 'half a file')
   const before = looks
   await eventually(() => looks > before + 5 && told.length >= 2, 'some looks at the file')
-  assert.deepEqual(told.toSorted(), ['quic.certificate.failed', 'server.certificate.unusable'])
+  const line = { event: 'certificate.unusable', reason: `${file} with ${file}` }
+  assert.deepEqual(
+    told.toSorted((a, b) => String(a.listener).localeCompare(String(b.listener))),
+    [
+      { ...line, listener: 'tcp' },
+      { ...line, listener: 'webtransport' },
+    ],
+  )
 })
