@@ -13,37 +13,53 @@ import { bytes, formatRow, formatRows, nested, OUTPUT_FORMS, type OutputForm, ty
 /** @returns the exit code: 0 sound, 1 damaged. @throws {EdgeError} EDGE_CONFIG_INVALID, EDGE_STORE_IN_USE .. */
 export async function checkStore(values: Values, context: CommandContext): Promise<number> {
   const form = values.choice('output', 'table', OUTPUT_FORMS)
-  const { config, ignoredVariables } = configurationOf(values, context)
+  const { config, ignoredVariables, file, openSecrets } = configurationOf(values, context)
   const { 'log.encryption': encryption, retention } = config
   const problems = [...findConfigProblems(config), ...(await findLogProblems({ encryption, retention }))]
   if (problems.length > 0) throw configInvalid(problems)
   for (const variable of ignoredVariables) context.note(`${variable} is set and has no effect here`)
+  if (openSecrets.length > 0)
+    context.note(`everybody on this machine can read ${file}, which holds ${openSecrets.join(', ')}: chmod 600 ${file}`)
   if (values.has('config-only')) {
-    context.print(form === 'json' ? '{"configuration":"sound"}' : 'configuration: sound')
+    context.print(form === 'json' ? formatRow({ configuration: 'sound', file }, 'json') : soundText(file))
     return EXIT.ok
   }
   const path = resolve(config.system.path)
-  if (!existsSync(path) || isEmptyStore(path)) return sayNoStore(config, path, form, context)
+  if (!existsSync(path) || isEmptyStore(path)) return sayNoStore({ config, file, path }, form, context)
   using inspection = openInspection({ path, encryption: config['log.encryption'], isBlindAllowed: true })
   const rows = await readTopics(inspection)
-  print(inspection, rows, form, context)
+  print(inspection, { ...rows, file }, form, context)
   return inspection.findings.some(({ level }) => level === 'error') ? EXIT.failed : EXIT.ok
 }
 
+/** Which file was read is half of the answer: a forgotten --config is checked as the defaults. */
+const soundText = (file: string | null): string => `configuration: sound (${file ?? NO_FILE})`
+const NO_FILE = 'no file: defaults and environment'
+
+interface NoStore {
+  readonly config: Config
+  readonly file: string | null
+  readonly path: string
+}
+
 /** Before the first start there is nothing to check, unless the configuration says that there must be. */
-function sayNoStore(config: Config, path: string, form: OutputForm, context: CommandContext): number {
+function sayNoStore({ config, file, path }: NoStore, form: OutputForm, context: CommandContext): number {
   const isMissing = config.system.expect_existing
   const text = isMissing
     ? 'holds no store, and system.expect_existing says it must'
     : 'holds no store yet: the first start makes it'
-  if (form === 'json') context.print(formatRow({ configuration: 'sound', data: path, store: 'missing' }, 'json'))
-  else context.print(`configuration: sound\ndata folder ${path} ${text}`)
+  if (form === 'json') context.print(formatRow({ configuration: 'sound', file, data: path, store: 'missing' }, 'json'))
+  else context.print(`${soundText(file)}\ndata folder ${path} ${text}`)
   return isMissing ? EXIT.failed : EXIT.ok
 }
 
 interface StoreRows {
   readonly partitions: Row[]
   readonly consumers: Row[]
+}
+
+interface CheckedStore extends StoreRows {
+  readonly file: string | null
 }
 
 /** Reading everything is the check: each block's sum and each batch. */
@@ -75,12 +91,13 @@ async function readTopics(inspection: StoreInspection): Promise<StoreRows> {
   return { partitions: rows, consumers }
 }
 
-function print(inspection: StoreInspection, store: StoreRows, form: OutputForm, context: CommandContext): void {
-  const { partitions, consumers } = store
+function print(inspection: StoreInspection, store: CheckedStore, form: OutputForm, context: CommandContext): void {
+  const { partitions, consumers, file } = store
   const { sizes, findings, findingsLeftOut } = inspection
   const damageCount = findings.filter(({ level }) => level === 'error').length
   const overview: Row = {
     configuration: 'sound',
+    file: form === 'json' ? file : (file ?? NO_FILE),
     data: inspection.path,
     store: damageCount === 0 ? 'sound' : `${damageCount} problems`,
     store_id: inspection.storeId,

@@ -1,5 +1,5 @@
 /** Finds the configuration that the words of a command mean. */
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { EdgeError, messageOf } from '../../errors.ts'
 import { ourVariable, readIggyEnvironment } from '../config/iggy-environment.ts'
 import { type IggyFile, readIggyFile } from '../config/iggy-file.ts'
@@ -21,6 +21,10 @@ export interface FoundConfiguration {
   readonly config: Config
   /** Variables, and keys in the file, of Apache's server that were set and have no effect here. */
   readonly ignoredVariables: readonly string[]
+  /** The file that was read, as it was named; null when there was none. */
+  readonly file: string | null
+  /** Secrets in a file that everybody on this machine may read. */
+  readonly openSecrets: readonly string[]
 }
 
 /** @throws EDGE_CONFIG_INVALID with all problems at once. */
@@ -36,12 +40,17 @@ export function configurationOf(values: Values, context: Pick<CommandContext, 'e
   const flags = data === undefined ? {} : { 'system.path': data }
   const file = apaches === undefined ? ownFile(own) : null
   const read = readConfig({ file, environment, flags })
-  if (!values.has('dev')) return { config: soundConfig(read, read.config), ignoredVariables }
+  const found = {
+    ignoredVariables,
+    file: file?.name ?? apaches ?? null,
+    openSecrets: file !== null && isOpenToAll(file.name) ? read.secretsInFile : [],
+  }
+  if (!values.has('dev')) return { ...found, config: soundConfig(read, read.config) }
   // What the operator sets by hand is not taken back by --dev.
   const isSet = (path: string) => environment[ourVariable(path)] !== undefined
   const loopback = Object.fromEntries(loopbackAddresses(read.config).filter(([path]) => !isSet(path)))
   const { config } = readConfig({ file, environment, flags: { ...flags, ...loopback } })
-  return { config: soundConfig(read, config), ignoredVariables }
+  return { ...found, config: soundConfig(read, config) }
 }
 
 /** All in one go: what does not go together need not wait until other keys are mended. */
@@ -76,4 +85,11 @@ function readConfigFile(name: string): { name: string; text: string } {
     const reason = messageOf(error)
     throw new EdgeError('EDGE_CONFIG_INVALID', `configuration file ${name} cannot be read: ${reason}`, { cause: error })
   }
+}
+
+const READ_BY_OTHERS = 0o004
+
+function isOpenToAll(file: string): boolean {
+  const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0
+  return (mode & READ_BY_OTHERS) !== 0
 }

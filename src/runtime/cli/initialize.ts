@@ -33,7 +33,8 @@ function writeWhole(file: string, text: string): void {
   const partial = `${file}.partial`
   try {
     mkdirSync(dirname(file), { recursive: true })
-    writeFileSync(partial, text, { flush: true })
+    // For its owner alone: passwords of upstreams and keys may be written into it.
+    writeFileSync(partial, text, { flush: true, mode: 0o600 })
     renameSync(partial, file)
   } finally {
     rmSync(partial, { force: true })

@@ -27,6 +27,8 @@ export interface ReadConfig {
   readonly problems: readonly string[]
   /** First words of the sections with such values: whether these go together cannot be said. */
   readonly misread: ReadonlySet<string>
+  /** Paths of the secrets that stand in the file, whatever wins over them. */
+  readonly secretsInFile: readonly string[]
 }
 
 /** @throws EDGE_CONFIG_INVALID with one line per problem in `message` and as `details.problems`. */
@@ -43,6 +45,7 @@ export function readConfig(sources: ConfigSources): ReadConfig {
   const given = new Map<string, { found: unknown; source: string }>()
   const lists = new Map<string, { found: Values; source: string }[]>()
   const isFileRead = sources.file === null || readFile(sources.file, given, lists, problems)
+  const secretsInFile = findSecrets(given, lists)
   readEnvironment(sources.environment, given, lists, problems)
   for (const [path, found] of Object.entries(sources.flags ?? {}))
     given.set(path, { found, source: `flag for ${path}` })
@@ -67,6 +70,7 @@ export function readConfig(sources: ConfigSources): ReadConfig {
     config: Object.freeze(config) as Config,
     problems: [...problems, ...unknown],
     misread: new Set((isFileRead ? problems : Object.keys({ ...SECTIONS, ...LISTS })).map(firstWord)),
+    secretsInFile,
   }
 }
 
@@ -77,6 +81,31 @@ export function configInvalid(problems: readonly string[]): EdgeError {
   const title = problems.length === 1 ? 'configuration: 1 problem' : `configuration: ${problems.length} problems`
   return new EdgeError('EDGE_CONFIG_INVALID', [title, ...problems].join('\n  '), { details: { problems } })
 }
+
+function findSecrets(
+  given: ReadonlyMap<string, { found: unknown }>,
+  lists: ReadonlyMap<string, readonly { found: Values }[]>,
+): readonly string[] {
+  const isSecret = (table: SettingsTable | undefined, key: string, found: unknown): boolean =>
+    table?.[key]?.isSecret === true && typeof found === 'string' && tellsSecret(found)
+  const ofSections = [...given].flatMap(([path, { found }]) => {
+    const dot = path.lastIndexOf('.')
+    const table = (SECTIONS as Readonly<Record<string, SettingsTable>>)[path.slice(0, dot)]
+    return isSecret(table, path.slice(dot + 1), found) ? [path] : []
+  })
+  const ofLists = [...lists].flatMap(([list, rows]) => {
+    const table = (LISTS as Readonly<Record<string, SettingsTable>>)[list]
+    return rows.flatMap(({ found }, index) =>
+      Object.entries(found).flatMap(([key, value]) =>
+        isSecret(table, key, value) ? [`${list}[${index}].${key}`] : [],
+      ),
+    )
+  })
+  return [...ofSections, ...ofLists]
+}
+
+/** A connection string is one only with a password or a token in it. */
+const tellsSecret = (text: string): boolean => text !== '' && (!text.includes('://') || text.includes('@'))
 
 function takeValue(
   setting: Setting,

@@ -1,11 +1,11 @@
 /** What commands do on a running edge, and how they end. */
 import assert from 'node:assert/strict'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { runCommand, runHere, startCommand, wordsOf } from '../../support/cli-runner.ts'
-import { type EdgeProcess, startEdgeProcess } from '../../support/edge-process.ts'
+import { type EdgeProcess, LOOPBACK_ENVIRONMENT, startEdgeProcess } from '../../support/edge-process.ts'
 
 let folder = ''
 let edge: EdgeProcess
@@ -192,13 +192,31 @@ describe('commands as processes', () => {
     const file = join(folder, 'made', 'edge.toml')
     assert.equal((await run(`init ${file}`)).code, 0)
     assert.match(await readFile(file, 'utf8'), /\[tcp\]/)
+    assert.equal((await stat(file)).mode & 0o777, 0o600)
     const checked = await run(`check --config ${file}`)
     assert.equal(checked.code, 0, checked.stderr)
-    assert.match(checked.stdout, /configuration: sound/)
+    assert.equal(checked.stdout.split('\n')[0], `configuration: sound (${file})`)
     const again = await run(`init ${file}`)
     assert.equal(again.code, 78)
     assert.match(again.stderr, /--force replaces it/)
     assert.equal((await run(`init ${file} --force`)).code, 0)
+  })
+
+  it('check and run tell secrets in a file that everybody may read', async () => {
+    const file = join(folder, 'open.toml')
+    const upstream = '[[sync.upstreams]]\nname = "central"\nurl = "iggy+tcp://user:hidden-word@127.0.0.1:1"\n'
+    await writeFile(file, upstream, { mode: 0o644 })
+    const checked = await run(`check --config-only --config ${file}`)
+    assert.equal(checked.code, 0, checked.stderr)
+    assert.match(
+      checked.stderr,
+      /^everybody .* can read .*open\.toml, which holds sync\.upstreams\[0\]\.url: chmod 600 /,
+    )
+    using edge = startCommand(['run', '--config', file, '--data', join(folder, 'open')], LOOPBACK_ENVIRONMENT)
+    await edge.sees(/edge\.secrets\.readable_by_all.*"keys":"sync\.upstreams\[0\]\.url"/)
+    await edge.sees(/edge\.ready.*\n/)
+    edge.interrupt()
+    assert.doesNotMatch((await edge.done).stderr, /hidden-word/)
   })
 
   it('init that fails names what failed and leaves the file as it was', async () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -14,10 +14,12 @@ writeFileSync(
 )
 after(() => rmSync(folder, { recursive: true }))
 
-function configOf(words: Record<string, string>, environment: Record<string, string> = {}) {
+function find(words: Record<string, string>, environment: Record<string, string> = {}) {
   const values = new Values(new Map(Object.entries(words).map(([name, value]) => [name, [value]])))
-  return configurationOf(values, { environment }).config
+  return configurationOf(values, { environment })
 }
+
+const configOf = (...given: Parameters<typeof find>) => find(...given).config
 
 test('--dev moves the listeners of a file to this machine and keeps their ports', () => {
   const config = configOf({ config: file, dev: '' })
@@ -45,4 +47,28 @@ test('without --dev the addresses of the file stand', () => {
 
 test('a file that cannot be read is one line', () => {
   assert.throws(() => configOf({ config: folder }), { code: 'EDGE_CONFIG_INVALID', message: /cannot be read: EISDIR/ })
+})
+
+test('secrets in a file that everybody may read are found, whatever wins over them', () => {
+  const secrets = join(folder, 'secrets.toml')
+  const route = (url: string) => `[[sync.upstreams]]\nname = "central"\nurl = "${url}"\n`
+  writeFileSync(secrets, `[http.jwt]\nsecret = "${'s'.repeat(64)}"\n${route('iggy+tcp://user:password@central:8090')}`)
+  chmodSync(secrets, 0o644)
+  const keys = ['http.jwt.secret', 'sync.upstreams[0].url']
+  assert.deepEqual(find({ config: secrets }).openSecrets, keys)
+  const environment = { EDGE_SYNC__UPSTREAMS__0__URL: 'iggy+tcp://central:8090' }
+  assert.deepEqual(find({ config: secrets, dev: '' }, environment).openSecrets, keys)
+  chmodSync(secrets, 0o640)
+  assert.deepEqual(find({ config: secrets }).openSecrets, [], 'a group is who the operator put into it')
+})
+
+test('a readable file without secrets is nothing to tell', () => {
+  const plain = join(folder, 'plain.toml')
+  writeFileSync(
+    plain,
+    '[[sync.upstreams]]\nname = "central"\nurl = "iggy+tcp://central:8090"\n[http.jwt]\nsecret = ""\n',
+  )
+  chmodSync(plain, 0o644)
+  const { openSecrets, file: read } = find({ config: plain }, { EDGE_HTTP__JWT__SECRET: 's'.repeat(64) })
+  assert.deepEqual([openSecrets, read], [[], plain])
 })
