@@ -76,15 +76,21 @@ else
 fi
 if [ -e "$destination/etc/iggy-edge/edge.toml" ]; then
   echo "kept $destination/etc/iggy-edge/edge.toml"
+  if [ -n "$(find "$destination/etc/iggy-edge/edge.toml" -perm -004)" ]; then
+    echo "install: everybody can read $destination/etc/iggy-edge/edge.toml; the unit needs it no more: chmod 600 it" >&2
+  fi
 else
-  stage 0644 "$here/../config/edge.toml" /etc/iggy-edge/edge.toml
+  # For root alone: passwords may be written into it. systemd hands the service a copy.
+  stage 0600 "$here/../config/edge.toml" /etc/iggy-edge/edge.toml
   # So that check and dump, which read this file, look where the service keeps its data.
   sed -i 's|^# path = "local_data"$|path = "/var/lib/iggy-edge"|' "$destination/etc/iggy-edge/edge.toml.new"
   settle /etc/iggy-edge/edge.toml
 fi
 [ -n "$destination" ] && exit 0
 
-sysctl --quiet --load=/etc/sysctl.d/60-iggy-edge.conf
+# A container may not set all of them: it goes without.
+sysctl --quiet --load=/etc/sysctl.d/60-iggy-edge.conf ||
+  echo "install: not all settings of /etc/sysctl.d/60-iggy-edge.conf could be set here" >&2
 systemctl daemon-reload
 systemctl restart systemd-journald
 systemctl enable iggy-edge

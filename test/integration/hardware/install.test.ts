@@ -1,6 +1,16 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -29,6 +39,7 @@ test('files are staged for an image, and an existing configuration is kept', (co
   assert.equal(license, readFileSync(join(ROOT, 'LICENSE'), 'utf8'))
   const configuration = join(root, 'etc/iggy-edge/edge.toml')
   const installed = readFileSync(configuration, 'utf8')
+  assert.equal(statSync(configuration).mode & 0o777, 0o600, 'passwords may be written into it')
   assert.equal(
     loadConfig({ file: { name: 'edge.toml', text: installed }, environment: {} }).system.path,
     '/var/lib/iggy-edge',
@@ -37,8 +48,11 @@ test('files are staged for an image, and an existing configuration is kept', (co
   assert.equal(installed.replace('path = "/var/lib/iggy-edge"', '# path = "local_data"'), shipped)
 
   writeFileSync(configuration, '# of the operator')
+  chmodSync(configuration, 0o644)
   writeFileSync(executable, 'second')
-  assert.match(install(), /kept .*edge\.toml/)
+  const updated = spawnSync(script, [executable], { encoding: 'utf8', env: { ...process.env, DESTDIR: root } })
+  assert.match(updated.stdout, /kept .*edge\.toml/)
+  assert.match(updated.stderr, /^install: everybody can read .*edge\.toml; .*: chmod 600 it\n$/)
   assert.equal(readFileSync(configuration, 'utf8'), '# of the operator')
   assert.equal(readFileSync(join(root, 'usr/local/bin/iggy-edge'), 'utf8'), 'second')
   assert.deepEqual(readdirSync(join(root, 'usr/local/bin')), ['iggy-edge'])
@@ -94,6 +108,16 @@ test('the unit waits for no network and is never given up', () => {
   )
   assert.ok(settings.includes('StartLimitIntervalSec=0'))
   assert.ok(settings.includes('Restart=always'))
+})
+
+test('the unit hands the service the configuration that only root may read, where the service looks for it', () => {
+  const unit = readFileSync(join(ROOT, 'hardware/iggy-edge.service'), 'utf8')
+  const [, name = '', file] = /^LoadCredential=([^:]+):(.+)$/m.exec(unit) ?? []
+  assert.equal(file, '/etc/iggy-edge/edge.toml')
+  assert.match(
+    unit,
+    new RegExp(`^ExecStart=.* --config \\$\\{CREDENTIALS_DIRECTORY\\}/${name.replace('.', '\\.')}$`, 'm'),
+  )
 })
 
 test('the unit holds nothing that systemd does not know', {
