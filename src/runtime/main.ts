@@ -6,14 +6,27 @@ import { isUsageError, parseCommandLine } from './cli/grammar.ts'
 import { formatError } from './cli/hints.ts'
 import { impliedWords } from './cli/implied-words.ts'
 import { run } from './cli/run.ts'
+import { StandardOutput } from './cli/standard-output.ts'
 import { PRODUCT_VERSION } from './version.ts'
 
 /** A second signal, or this long after the first one, ends the process without waiting. */
 const STOP_TIMEOUT_MS = 10_000
 
 async function main(words: readonly string[]): Promise<number> {
+  const stop = new AbortController()
+  // Who wanted to see what is printed is gone: there is nothing to go on for.
+  const output = new StandardOutput(
+    () => process.stdout,
+    () => stop.abort('EPIPE'),
+  )
+  const code = await runCommand(words, output, stop)
+  await output.flush()
+  return code
+}
+
+async function runCommand(words: readonly string[], output: StandardOutput, stop: AbortController): Promise<number> {
   if (words.length === 1 && (words[0] === '--version' || words[0] === '-V')) {
-    console.log(`iggy-edge ${PRODUCT_VERSION}`)
+    output.print(`iggy-edge ${PRODUCT_VERSION}`)
     return EXIT.ok
   }
   const name = process.argv[1] ?? process.execPath
@@ -23,27 +36,27 @@ async function main(words: readonly string[]): Promise<number> {
   const parsed = parseCommandLine(given, commands, [])
   if ('help' in parsed) {
     if (parsed.isError) console.error(parsed.help)
-    else console.log(parsed.help)
+    else output.print(parsed.help)
     return parsed.isError ? EXIT.usage : EXIT.ok
   }
+  stopOnSignals(stop)
   return parsed.command.run(parsed.values, {
     environment: process.env,
-    print: (line) => console.log(line),
+    print: (line) => output.print(line),
+    flush: () => output.flush(),
     note: (line) => console.error(line),
-    signal: stopSignal(),
+    signal: stop.signal,
   })
 }
 
-function stopSignal(): AbortSignal {
-  const controller = new AbortController()
+function stopOnSignals(stop: AbortController): void {
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
     process.on(name, () => {
-      if (controller.signal.aborted) process.exit(EXIT.failed)
-      controller.abort(name)
+      if (stop.signal.aborted) process.exit(EXIT.failed)
+      stop.abort(name)
       setTimeout(() => process.exit(EXIT.failed), STOP_TIMEOUT_MS).unref()
     })
   }
-  return controller.signal
 }
 
 function exitCodeOf(error: EdgeError): number {

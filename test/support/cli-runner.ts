@@ -85,6 +85,7 @@ export async function runHere(
   assert.ok('command' in parsed, `no command: ${words.join(' ')}`)
   const lines: string[] = []
   const print = (line: string): void => void lines.push(line)
-  await parsed.command.run(parsed.values, { environment, print, note: print, signal: new AbortController().signal })
+  const { signal } = new AbortController()
+  await parsed.command.run(parsed.values, { environment, print, flush: async () => {}, note: print, signal })
   return lines.join('\n')
 }

@@ -5,9 +5,11 @@ export interface CommandContext {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** A line on stdout: results, for people and pipes. */
   print(line: string): void
+  /** Resolves when what was printed is with its reader: whoever prints without an end waits for it. */
+  flush(): Promise<void>
   /** A line on stderr: what is going on. */
   note(line: string): void
-  /** Aborted by SIGINT and SIGTERM. */
+  /** Aborted by SIGINT and SIGTERM, and when nobody reads any more what is printed. */
   readonly signal: AbortSignal
 }
 

@@ -12,6 +12,7 @@ import type { CommandContext } from './command.ts'
 import { configurationOf } from './configuration.ts'
 import { usageError, type Values } from './grammar.ts'
 import { formatMessageLine } from './message-line.ts'
+import { written } from './standard-output.ts'
 import { identifierOf } from './words.ts'
 
 /** @returns false when something could not be read. @throws {EdgeError} EDGE_STORE_IN_USE, EDGE_KEY_WRONG, EDGE_IO, usage errors. */
@@ -24,7 +25,10 @@ export async function dumpStore(values: Values, context: CommandContext): Promis
   let count = 0
   try {
     for (const topic of topics) count += await dumpTopic(inspection, topic, values, target)
-    if (target !== process.stdout) {
+    if (target === process.stdout) {
+      const failure = await written(target)
+      if (failure !== null) throw failure
+    } else {
       target.end()
       await finished(target)
     }

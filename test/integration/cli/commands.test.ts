@@ -1,11 +1,14 @@
 /** What commands do on a running edge, and how they end. */
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { after, before, describe, it } from 'node:test'
 import { runCommand, runHere, startCommand, wordsOf } from '../../support/cli-runner.ts'
-import { type EdgeProcess, LOOPBACK_ENVIRONMENT, startEdgeProcess } from '../../support/edge-process.ts'
+import { type EdgeProcess, LOOPBACK_ENVIRONMENT, MAIN, startEdgeProcess } from '../../support/edge-process.ts'
 
 let folder = ''
 let edge: EdgeProcess
@@ -175,6 +178,24 @@ describe('commands as processes', () => {
     assert.equal((await run('message send s lines', {}, 'first\nsecond\n')).code, 0)
     assert.equal(await here('message poll s lines 0 --first -m 5 --raw'), 'first\nsecond')
     assert.equal((await run('message send s lines')).code, 64)
+  })
+
+  it('print all of it into a pipe that is read late, and end when nobody reads any more', async () => {
+    await here('topic create s long 1')
+    const line = 'x'.repeat(500)
+    assert.equal((await run('message send s long', {}, `${line}\n`.repeat(2000))).code, 0)
+    using poll = startCommand(wordsOf('message poll s long 0 --first -m 2000 --raw'), { ...user, IGGY_URL: edge.tcp })
+    assert.equal((await poll.done).stdout.length, 2000 * (line.length + 1))
+    const child = spawn(process.execPath, [MAIN, ...wordsOf('message tail s long -n 2000')], {
+      env: { ...process.env, ...user, IGGY_URL: edge.tcp },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const [stderr, [code]] = await Promise.all([
+      text(child.stderr),
+      once(child, 'exit'),
+      once(child.stdout, 'data').then(() => child.stdout.destroy()),
+    ])
+    assert.deepEqual([code, stderr], [0, ''])
   })
 
   it('tail shows what was there, then what comes, until it is interrupted', async () => {

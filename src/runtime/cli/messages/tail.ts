@@ -23,7 +23,7 @@ export async function tailMessages(
   client: Client,
   values: Values,
   output: Output,
-  { signal }: CommandContext,
+  { signal, flush }: CommandContext,
 ): Promise<void> {
   const [stream, topic] = [streamOf(values), topicOf(values)]
   const limit = values.integer('count', MAX_COUNT, { min: 1, max: MAX_COUNT })
@@ -39,6 +39,7 @@ export async function tailMessages(
         count: Math.min(BATCH_COUNT, limit - shownCount),
       })
       for (const message of messages) output.line(lineOf({ ...message, partitionId }, values, output))
+      await flush()
       const last = messages.at(-1)
       if (last !== undefined) positions.set(partitionId, last.offset + 1n)
       foundCount += messages.length
