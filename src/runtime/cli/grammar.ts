@@ -110,18 +110,14 @@ export function parseCommandLine<C extends CommandSpec>(
   commands: readonly C[],
   common: readonly Argument[],
 ): Parsed<C> | HelpWanted {
+  // `help topic create` and `topic create --help` are the same question.
+  if (words[0] === 'help') return parseCommandLine([...words.slice(1), '--help'], commands, common)
   const chosen = choose(words, commands, common)
   const options = words.includes('--') ? words.slice(0, words.indexOf('--')) : words
   const isHelp = options.includes('--help') || options.includes('-h')
   if (chosen === null) {
-    const isError = !isHelp && words.length > 0 && words[0] !== 'help'
-    return {
-      help: formatOverview(
-        words.filter((word) => !word.startsWith('-') && word !== 'help'),
-        commands,
-      ),
-      isError,
-    }
+    const named = words.filter((word) => !word.startsWith('-'))
+    return { help: formatOverview(named, commands), isError: !isHelp && words.length > 0 }
   }
   const { command, before, rest } = chosen
   const shared = [...common, ...(command.common ?? [])]

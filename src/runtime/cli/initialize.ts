@@ -1,5 +1,5 @@
 /** Writes what `init` promises. */
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { EdgeError, systemCodeOf } from '../../errors.ts'
 import { formatCommentedConfig } from '../config/document.ts'
@@ -12,6 +12,8 @@ export function initialize(values: Values, { print }: Pick<CommandContext, 'prin
   const file = pathOf(values, 'path') ?? resolve('edge.toml')
   const data = pathOf(values, 'data') ?? join(dirname(file), 'edge-data')
   const text = formatCommentedConfig({ sections: SECTIONS, lists: LISTS, given: { 'system.path': data } })
+  if (statSync(file, { throwIfNoEntry: false })?.isDirectory())
+    throw usageError(`path: ${file} is a folder, expected a file to write, such as ${join(file, 'edge.toml')}`)
   if (existsSync(file) && !values.has('force'))
     throw new EdgeError('EDGE_CONFIG_INVALID', `${file} is there already; --force replaces it`)
   attempt(`data folder ${data} cannot be made`, () => mkdirSync(data, { recursive: true, mode: 0o750 }))

@@ -36,7 +36,7 @@ export function serverAddressOf(values: Values, { environment }: Pick<CommandCon
   const target = http === null ? withTls(parseTarget(text), values) : null
   const given = credentialsOf(values, environment)
   const found = given.credentials ?? http?.credentials ?? target?.credentials ?? fromEnvironment(environment)
-  const ownHttpUrl = values.text('http-url') ?? http?.url ?? DEFAULT_HTTP_URL
+  const ownHttpUrl = values.text('http-url') ?? http?.url ?? httpBeside(target, text)
   return {
     target,
     httpUrl: trimSlash(/^https?:\/\//.test(ownHttpUrl) ? ownHttpUrl : `http://${ownHttpUrl}`),
@@ -44,6 +44,13 @@ export function serverAddressOf(values: Values, { environment }: Pick<CommandCon
     userWithoutPassword: given.userWithoutPassword,
   }
 }
+
+/** On the machine that was named: `status --url gateway:8090` must not show the edge of this one. */
+function httpBeside(target: ConnectionTarget | null, text: string): string {
+  return target === null || text === '' ? DEFAULT_HTTP_URL : httpUrlAt(target.host, DEFAULT_HTTP_PORT)
+}
+
+const httpUrlAt = (host: string, port: number): string => `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 
 function parseTarget(text: string): ConnectionTarget {
   const whole = text === '' ? 'iggy+tcp://127.0.0.1:8090' : text.includes('://') ? text : `iggy+tcp://${text}`
@@ -56,7 +63,7 @@ function parseTarget(text: string): ConnectionTarget {
 function httpUrlOf(text: string): { url: string; credentials: ConnectionCredentials | null } | null {
   if (text.startsWith('iggy+http://')) {
     const { host, port, credentials } = parseConnectionString(text)
-    return { url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`, credentials }
+    return { url: httpUrlAt(host, port), credentials }
   }
   if (!/^https?:\/\//.test(text)) return null
   const url = URL.parse(text)

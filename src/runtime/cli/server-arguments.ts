@@ -9,7 +9,11 @@ export const SERVER_ARGUMENTS: readonly Argument[] = [
     name: 'url',
     summary: 'Server as iggy://user:password@host:8090 or host:port; else IGGY_URL, else 127.0.0.1:8090.',
   },
-  { name: 'http-url', aliases: ['http-api-url'], summary: `HTTP address of the edge; else ${DEFAULT_HTTP_URL}.` },
+  {
+    name: 'http-url',
+    aliases: ['http-api-url'],
+    summary: 'HTTP address of the edge; else port 3000 of the host in --url.',
+  },
   { name: 'username', aliases: ['u', 'credentials-username'], summary: 'User; else IGGY_USERNAME.' },
   { name: 'password', aliases: ['p', 'credentials-password'], summary: 'Password; else IGGY_PASSWORD.' },
   { name: 'token', aliases: ['t'], summary: 'Personal access token instead of user and password.' },

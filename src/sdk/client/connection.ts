@@ -176,7 +176,7 @@ export class Connection {
     const judge = (bytesView: Uint8Array): void => {
       const verdict = judgeProbe(bytesView)
       if (verdict === undefined) {
-        const found = bytesView.subarray(0, 8).toHex()
+        const found = shownStart(bytesView.subarray(0, 8))
         reject(
           new EdgeError('EDGE_FRAME_INVALID', `${transport.peer} speaks no Iggy protocol: it begins with ${found}`),
         )
@@ -325,4 +325,10 @@ function isRepeatable(error: unknown, code: CommandCode): boolean {
   if (status !== NOT_COMMITTED) return false
   const operation = operationOf(code)
   return operation === OPERATION.register || (operation >= OPERATION.createStream && operation < OPERATION.sendMessages)
+}
+
+/** The first bytes of a peer: as text where they are one, such as `"HTTP/1.1"`. */
+function shownStart(bytesView: Uint8Array): string {
+  const text = String.fromCharCode(...bytesView)
+  return /^[ -~]+$/.test(text) ? `"${text}"` : bytesView.toHex()
 }

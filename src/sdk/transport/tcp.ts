@@ -102,11 +102,17 @@ function dialError(cause: Error & { code?: string }, options: TcpOptions): EdgeE
   const code = cause.code ?? ''
   const reason: DialFailureReason = CLOCK_CODES.has(code) ? 'clock' : isCertificateCode(code) ? 'certificate' : 'route'
   // With several addresses tried, Node gathers one error each and an empty text.
-  const text = cause.message === '' ? code : cause.message
+  const text = tlsTroubleOf(cause) ?? (cause.message === '' ? code : cause.message)
   return new EdgeError('EDGE_UPSTREAM_UNREACHABLE', `${options.host}:${options.port}: ${text}`, {
     cause,
     details: { reason, systemCode: code },
   })
+}
+
+/** OpenSSL's own words are a line of source positions; its reason is the end of them. */
+function tlsTroubleOf({ code, reason }: Error & { code?: string; reason?: unknown }): string | null {
+  if (code === 'ERR_SSL_WRONG_VERSION_NUMBER') return 'no TLS is spoken there'
+  return code?.startsWith('ERR_SSL_') && typeof reason === 'string' ? `TLS: ${reason}` : null
 }
 
 function isCertificateCode(code: string): boolean {

@@ -94,7 +94,7 @@ async function openSession(
     return new SessionTransport(session, stream, carrier, url, events)
   } catch (cause) {
     closeQuietly(session, 0)
-    throw dialError(cause, url, carrier)
+    throw dialError(cause, url, hash === '' ? `${carrier}, without certificate_hash` : carrier)
   }
 }
 

@@ -153,6 +153,8 @@ describe('commands as processes', () => {
     ['stream list --output yaml', 64, /output: found "yaml", expected table, list, json/],
     ['stream get nope', 1, /stream "nope" was not found; iggy-edge stream list/],
     ['stream create s', 1, /choose another name/],
+    ['message poll s t --first --offset 3', 64, /--offset and --first exclude each other/],
+    ['init /', 64, /path: \/ is a folder, expected a file to write, such as \/edge\.toml/],
     ['ping --url 127.0.0.1:1', 69, /127\.0\.0\.1:1.*is the server running there\?/],
     ['stream list -p wrong -u iggy', 1, /check user and password/],
     ['status --http-url http://127.0.0.1:1', 69, /cannot be reached over HTTP/],

@@ -158,7 +158,14 @@ test('a peer that speaks something else is named, not waited for', async (contex
   context.after(() => other.close())
   const address = other.address()
   assert.ok(typeof address === 'object' && address !== null)
-  await assert.rejects(connect(`iggy://iggy:iggy@127.0.0.1:${address.port}`), { code: 'EDGE_FRAME_INVALID' })
+  await assert.rejects(connect(`iggy://iggy:iggy@127.0.0.1:${address.port}`), {
+    code: 'EDGE_FRAME_INVALID',
+    message: /speaks no Iggy protocol: it begins with "HTTP\/1\.1"$/,
+  })
+  await assert.rejects(connect(`iggy://iggy:iggy@127.0.0.1:${address.port}?tls=true`), {
+    code: 'EDGE_UPSTREAM_UNREACHABLE',
+    message: /^127\.0\.0\.1:\d+: no TLS is spoken there$/,
+  })
 })
 
 test('a consumer goes on where it committed', async (context) => {

@@ -90,6 +90,8 @@ async function partitionsOf(
 }
 
 function strategyOf(values: Values): PollingStrategy {
+  const given = (['strategy', 'offset', 'first', 'last', 'next'] as const).filter((name) => values.has(name))
+  if (given.length > 1) throw usageError(`${given.map((name) => `--${name}`).join(' and ')} exclude each other`)
   if (values.has('offset')) return { kind: 'offset', offset: values.bigint('offset', 0n) }
   for (const kind of ['first', 'last', 'next'] as const) if (values.has(kind)) return { kind }
   const text = values.text('strategy') ?? 'next'

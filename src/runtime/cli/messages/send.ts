@@ -26,18 +26,20 @@ export async function sendMessages(
   const [stream, topic] = [streamOf(values), topicOf(values)]
   const partitioning = partitioningOf(values)
   const last: { confirmation: Awaited<ReturnType<Client['messages']['send']>> } = { confirmation: null }
-  let sentCount = 0
+  let [sentCount, requestCount] = [0, 0]
   for await (const batch of batchesOf(messagesOf(values))) {
     if (signal.aborted) break
     last.confirmation = await client.messages.send(stream, topic, partitioning, batch).catch((error: unknown) => {
       throw afterSome(error, sentCount)
     })
     sentCount += batch.length
+    requestCount++
   }
   if (sentCount === 0)
     throw usageError('no message was given: expected arguments, --input-file or lines on standard input')
   const { partitionId, baseOffset } = last.confirmation ?? { partitionId: null, baseOffset: null }
-  const place = partitionId === null ? '' : ` (partition ${partitionId}, the last request from offset ${baseOffset})`
+  const from = requestCount === 1 ? 'from offset' : 'the last request from offset'
+  const place = partitionId === null ? '' : ` (partition ${partitionId}, ${from} ${baseOffset})`
   output.done(`${sentCount} ${sentCount === 1 ? 'message' : 'messages'} sent${place}`, {
     messages: sentCount,
     partition: partitionId,

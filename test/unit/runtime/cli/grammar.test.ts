@@ -143,6 +143,15 @@ describe('command line grammar', () => {
     )
   })
 
+  it('takes the word help for the option', () => {
+    for (const line of ['topic create', 'topic', 'paint', '']) {
+      const words = line.split(' ').filter(Boolean)
+      const option = parseCommandLine([...words, '--help'], COMMANDS, COMMON)
+      assert.deepEqual(parseCommandLine(['help', ...words], COMMANDS, COMMON), option)
+      assert.ok('help' in option && !option.isError)
+    }
+  })
+
   it('shows what there is when the words choose nothing, and says so', () => {
     const parsed = parseCommandLine(['topic', 'paint'], COMMANDS, COMMON)
     assert.ok('help' in parsed && parsed.isError)

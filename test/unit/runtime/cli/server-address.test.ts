@@ -38,6 +38,13 @@ describe('server address', () => {
     assert.equal(addressOf('--http-api-url other:81').httpUrl, 'http://other:81')
   })
 
+  it('asks over HTTP the machine that the URL names', () => {
+    assert.equal(addressOf('').httpUrl, 'http://127.0.0.1:3000')
+    assert.equal(addressOf('--url gateway:8090').httpUrl, 'http://gateway:3000')
+    assert.equal(addressOf('', { IGGY_URL: 'iggy://[::1]:3' }).httpUrl, 'http://[::1]:3000')
+    assert.equal(addressOf('--url gateway:8090 --http-url other:81').httpUrl, 'http://other:81')
+  })
+
   it('takes credentials from words, then the URL, then the environment', () => {
     const environment = { IGGY_USERNAME: 'env', IGGY_PASSWORD: 'e' }
     const user = (line: string) => {
