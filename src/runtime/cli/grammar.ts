@@ -117,7 +117,12 @@ export function parseCommandLine<C extends CommandSpec>(
   const isHelp = options.includes('--help') || options.includes('-h')
   if (chosen === null) {
     const named = words.filter((word) => !word.startsWith('-'))
-    return { help: formatOverview(named, commands), isError: !isHelp && words.length > 0 }
+    const overview = formatOverview(named, commands)
+    if (isHelp || words.length === 0) return { help: overview, isError: false }
+    return {
+      help: named.length > 0 ? overview : `iggy-edge: no command beside ${words[0]}\n${overview}`,
+      isError: true,
+    }
   }
   const { command, before, rest } = chosen
   const shared = [...common, ...(command.common ?? [])]

@@ -152,6 +152,12 @@ describe('command line grammar', () => {
     }
   })
 
+  it('says of options alone that the command is missing', () => {
+    const parsed = parseCommandLine(['--fresh-start'], COMMANDS, COMMON)
+    assert.ok('help' in parsed && parsed.isError)
+    assert.match(parsed.help, /^iggy-edge: no command beside --fresh-start\n/)
+  })
+
   it('shows what there is when the words choose nothing, and says so', () => {
     const parsed = parseCommandLine(['topic', 'paint'], COMMANDS, COMMON)
     assert.ok('help' in parsed && parsed.isError)
