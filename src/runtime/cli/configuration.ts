@@ -1,6 +1,6 @@
 /** Finds the configuration that the words of a command mean. */
 import { existsSync, readFileSync, statSync } from 'node:fs'
-import { EdgeError, messageOf } from '../../errors.ts'
+import { EdgeError, messageOf, systemCodeOf } from '../../errors.ts'
 import { ourVariable, readIggyEnvironment } from '../config/iggy-environment.ts'
 import { type IggyFile, readIggyFile } from '../config/iggy-file.ts'
 import { type ConfigSources, configInvalid, type ReadConfig, readConfig } from '../config/load.ts'
@@ -83,7 +83,10 @@ function readConfigFile(name: string): { name: string; text: string } {
     return { name, text: readFileSync(name, 'utf8') }
   } catch (error) {
     const reason = messageOf(error)
-    throw new EdgeError('EDGE_CONFIG_INVALID', `configuration file ${name} cannot be read: ${reason}`, { cause: error })
+    throw new EdgeError('EDGE_CONFIG_INVALID', `configuration file ${name} cannot be read: ${reason}`, {
+      cause: error,
+      details: { code: systemCodeOf(error) },
+    })
   }
 }
 

@@ -49,7 +49,9 @@ const NO_TOKEN_HINT = 'iggy-edge token list shows what there is'
 const NOT_FOUND_HINT =
   'iggy-edge stream list, iggy-edge topic list STREAM and topic get STREAM TOPIC show what there is'
 
-const NO_RIGHT_HINT = 'run it as the user of the service or as root, or give it rights to the folder'
+/** Of a data folder, and of a configuration that only root may read. */
+const FILE_CODES: ReadonlySet<ErrorCode> = new Set(['EDGE_IO', 'EDGE_CONFIG_INVALID'])
+const NO_RIGHT_HINT = 'run it as root or as the user of the service, or give it rights there'
 
 /** By the system's code, where the socket of a listener was refused. */
 const LISTEN_HINTS: Readonly<Record<string, string>> = {
@@ -77,7 +79,7 @@ export function formatError(error: EdgeError): string {
 
 function hintOf({ code, details, cause }: EdgeError): string | undefined {
   if (details.iggyCode === RESOURCE_NOT_FOUND) return notFoundHintOf(String(details.asked))
-  if (code === 'EDGE_IO' && (details.code === 'EACCES' || details.code === 'EPERM')) return NO_RIGHT_HINT
+  if (FILE_CODES.has(code) && (details.code === 'EACCES' || details.code === 'EPERM')) return NO_RIGHT_HINT
   if (isDistrust(cause)) return TRUST_HINT
   // Said by a server, it is about a command of the protocol; else the message says what is missing.
   if (code === 'EDGE_FEATURE_UNAVAILABLE' && details.iggyCode === undefined) return undefined

@@ -37,6 +37,7 @@ export async function runEdge(values: Values, context: CommandContext): Promise<
   await using edge = await startEdge({ config, clock: systemClock, logger, recentLog, root, onRootPassword })
   logger.info('edge.ready', {
     version: PRODUCT_VERSION,
+    config: file ?? '',
     data: edge.dataPath,
     ...edge.addresses,
     certificate_sha256: edge.certificateSha256(),

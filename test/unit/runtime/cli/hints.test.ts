@@ -22,9 +22,11 @@ test('a command that a server has not is told from a feature that is missing her
   assert.equal(formatError(new EdgeError('EDGE_FEATURE_UNAVAILABLE', 'no engine')), 'no engine')
 })
 
-test('a folder without rights comes with who has them, a broken disk does not', () => {
+test('a folder or a configuration without rights comes with who has them, a broken disk does not', () => {
   const refused = (code: string) => formatError(new EdgeError('EDGE_IO', `${code} on /d`, { details: { code } }))
-  assert.match(refused('EACCES'), /^EACCES on \/d; run it as the user of the service/)
+  assert.match(refused('EACCES'), /^EACCES on \/d; run it as root or as the user of the service/)
+  const config = new EdgeError('EDGE_CONFIG_INVALID', 'EACCES on edge.toml', { details: { code: 'EACCES' } })
+  assert.match(formatError(config), /^EACCES on edge\.toml; run it as root /)
   assert.equal(refused('EIO'), 'EIO on /d')
 })
 
