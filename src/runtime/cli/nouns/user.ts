@@ -5,7 +5,7 @@ import type { Command } from '../command.ts'
 import type { Argument, Values } from '../grammar.ts'
 import { type Row, time } from '../output.ts'
 import { formatPermissions, parsePermissions } from '../permission-text.ts'
-import { askPassword } from '../prompt.ts'
+import { askNewPassword, askPassword } from '../prompt.ts'
 import { serverCommand } from '../server-command.ts'
 import { commandWords, identifierOf, VERBS } from '../words.ts'
 import { present } from './arguments.ts'
@@ -116,7 +116,7 @@ export const USER_COMMANDS: readonly Command[] = [
     async run(client, values, output, { signal }) {
       const user = userOf(values)
       const current = values.text('current-password') ?? (await askPassword(`user ${user} now`, signal))
-      const next = values.text('new-password') ?? (await askPassword(`user ${user} from now on`, signal))
+      const next = values.text('new-password') ?? (await askNewPassword(`user ${user}`, signal))
       await client.users.changePassword(user, current, next)
       output.done(`password of user "${user}" changed`, { user })
     },
