@@ -34,6 +34,8 @@ export class UpstreamLoop {
   #sinceUs: number
   #isStalled = false
   #lastBlocked = ''
+  /** The log's last word about the link is that it stands. */
+  #isToldUp = false
   failureCount = 0
 
   constructor(
@@ -191,6 +193,7 @@ export class UpstreamLoop {
     if (state === 'up' && this.#upstream) {
       const { protocol, peer } = this.#upstream
       this.#lastBlocked = ''
+      this.#isToldUp = true
       logger.info('sync.link.up', { upstream: this.settings.name, protocol, peer })
       for (const runner of this.#runners.values()) runner.linkUp(this.#upstream)
       this.#onUp()
@@ -200,8 +203,9 @@ export class UpstreamLoop {
     if (state !== 'closed') this.failureCount += 1
     const error = reason ?? new EdgeError('EDGE_SHUTTING_DOWN', 'sync was closed')
     for (const runner of this.#runners.values()) runner.linkDown(error)
-    // The first failure of a series is news; the attempts after it are in the state.
-    if (state === 'waiting' && this.#link.attempts <= 1) logger.warn('sync.link.down', fields)
+    // The end of a link is news, and the first failure of a series; the attempts after it are in the state.
+    if (state === 'waiting' && (this.#isToldUp || this.#link.attempts <= 1)) logger.warn('sync.link.down', fields)
+    this.#isToldUp = false
     if (state === 'blocked') this.#reportBlocked(fields)
   }
 

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
 import { EdgeError } from '../../../src/errors.ts'
-import { silentLogger } from '../../../src/logger.ts'
+import { type Logger, silentLogger } from '../../../src/logger.ts'
 import { connect } from '../../../src/sdk/index.ts'
 import { type DeadLetter, type Sync, type SyncOptions, startSync } from '../../../src/sync/index.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -24,6 +24,7 @@ async function start(
   source: MemorySource,
   options: SyncOptions,
   deadLetters: DeadLetter[] = [],
+  logger: Logger = silentLogger,
 ): Promise<Sync> {
   const sink = {
     add: (letter: DeadLetter) => {
@@ -31,7 +32,7 @@ async function start(
       return Promise.resolve()
     },
   }
-  const ports = { log: source, cursors: source, clock: systemClock, logger: silentLogger, deadLetters: sink }
+  const ports = { log: source, cursors: source, clock: systemClock, logger, deadLetters: sink }
   const sync = await startSync(options, ports)
   context.after(() => sync.close())
   return sync
@@ -121,6 +122,25 @@ test('a link that is cut at any moment loses and repeats nothing', async (contex
   await eventually(() => lagOf(sync) === 0n, 'drained')
   const held = await readAll(`iggy://iggy:iggy@127.0.0.1:${central.listener.port}`, 'site-7', 'temp', 3)
   assert.deepEqual(held, [numbers(0, 300), numbers(0, 300), numbers(0, 300)])
+})
+
+test('the log tells each end of a link that stood, however short, and one failure of a series', async (context) => {
+  const central = await startProtocolServer()
+  context.after(() => central[Symbol.asyncDispose]())
+  let target = central.listener.port
+  const relay = await TcpRelay.open(() => target)
+  context.after(() => relay.close())
+  const told: string[] = []
+  const tell = (event: string): void => void (event.startsWith('sync.link.') && told.push(event.slice(10)))
+  const sync = await start(context, new MemorySource(), to(relay.port), [], { ...silentLogger, info: tell, warn: tell })
+  for (let round = 1; round <= 3; round++) {
+    await eventually(() => told.filter((each) => each === 'up').length === round, `up for the ${round}. time`)
+    // Where nobody listens, so that it stays down for some attempts.
+    if (round === 3) target = 1
+    relay.cut()
+  }
+  await eventually(() => (sync.state().upstreams[0]?.failureCount ?? 0) >= 6, 'some attempts in vain')
+  assert.deepEqual(told, ['up', 'down', 'up', 'down', 'up', 'down'])
 })
 
 test('an edge that starts again without its cursors goes on where the upstream stands', async (context) => {
