@@ -27,7 +27,7 @@ test('a file of any size is sent in constant memory', async (context) => {
   const client = { messages: { send } } as unknown as Client
   const { signal } = new AbortController()
   const output = { done() {} } as unknown as Output
-  await sendMessages(client, values, output, { environment: {}, print() {}, note() {}, signal })
+  await sendMessages(client, values, output, { environment: {}, print() {}, flush: async () => {}, note() {}, signal })
   assert.equal(sentCount, lineCount)
   const growth = (heapBytes.at(-1) ?? 0) - (heapBytes[2] ?? 0)
   assert.ok(growth < 8 * 1024 * 1024, `${growth} bytes more`)
