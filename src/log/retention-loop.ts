@@ -30,6 +30,8 @@ import type { Scheduler } from './scheduler.ts'
 const NAMED_TOPICS_MAX = 3
 /** Segments are closed in bunches, one per partition of a repacked journal file: one run for all of them. */
 const SEGMENTS_CHANGED_DELAY_MS = 50
+/** While messages are refused or the disk is over its limits: others may have made room, and the schedule is far. */
+const RELIEF_CHECK_MS = 2_000
 
 export interface RetentionLoopOptions {
   readonly settings: RetentionSettings
@@ -70,6 +72,7 @@ export class RetentionLoop implements AppendGate {
   #isClosed = false
   #stopCron: (() => void) | null = null
   #cancelSoon: (() => void) | null = null
+  #cancelReliefCheck: (() => void) | null = null
 
   constructor(options: RetentionLoopOptions) {
     this.#options = options
@@ -131,6 +134,7 @@ export class RetentionLoop implements AppendGate {
     this.#stopCron?.()
     this.#cancelSoon?.()
     await this.#running
+    this.#cancelReliefCheck?.()
     try {
       this.#saveBooks()
     } catch (error) {
@@ -157,6 +161,28 @@ export class RetentionLoop implements AppendGate {
     } finally {
       // In the turn of the last look at `#isAskedAgain`: nobody can ask a run that will not look again.
       this.#running = null
+      this.#checkReliefLater()
+    }
+  }
+
+  #checkReliefLater(): void {
+    this.#cancelReliefCheck?.()
+    this.#cancelReliefCheck = null
+    if (this.#isClosed || (this.#refusals.size === 0 && !this.#isOverBudget)) return
+    this.#cancelReliefCheck = this.#options.scheduler.after(RELIEF_CHECK_MS, () => {
+      if (this.#isRelieved()) void this.run()
+      else this.#checkReliefLater()
+    })
+  }
+
+  /** Looks only: a run writes to the disk, which is too much for every two seconds that a topic stays full. */
+  #isRelieved(): boolean {
+    try {
+      const { refusals, excessBytes } = planRetention(this.#input(new Map(), new Map()))
+      return refusals.size < this.#refusals.size || (excessBytes === 0 && this.#isOverBudget)
+    } catch (error) {
+      if (!(error instanceof EdgeError)) throw error
+      return false
     }
   }
 

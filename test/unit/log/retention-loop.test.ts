@@ -281,6 +281,35 @@ test('a full topic is told once, refuses appends, and once more when it has room
   assert.equal(world.findings[0]?.text, 'stream "s", topic "t" is full (overflow reject)')
 })
 
+test('room that others made is seen within seconds, and looking for it writes nothing', async () => {
+  world.options = { ...OPTIONS, overflow: 'reject' }
+  world.budgetBytes = 400
+  const loop = world.createLoop()
+  await loop.run()
+  assert.deepEqual([loop.refusal(5), loop.isOverBudget], ['reject', true])
+  const sweeps = world.sweepCount
+  const look = () => {
+    const [timer, ...others] = world.tasks.splice(0)
+    assert.deepEqual([timer?.delayMs, others.length], [2_000, 0])
+    timer?.task()
+  }
+  look()
+  assert.equal(world.sweepCount, sweeps, 'nothing has changed: no run')
+  world.segments.shift()
+  look()
+  await loop.run()
+  assert.deepEqual([loop.refusal(5), loop.isOverBudget], [null, false])
+  assert.deepEqual(world.tasks, [], 'nobody waits for room: the schedule will do')
+})
+
+test('a loop that is closed looks for no room any more', async () => {
+  world.options = { ...OPTIONS, overflow: 'reject', maxSizeBytes: 400n }
+  await world.loop.run()
+  assert.equal(world.tasks.length, 1)
+  await world.loop.close()
+  assert.deepEqual(world.tasks, [])
+})
+
 test('what a full topic did not take is counted and saved', async () => {
   world.loop.droppedNewest(5, 50n, 7, 70)
   await world.loop.close()
