@@ -35,7 +35,7 @@ export function certificateSourceOf(settings: TlsSettings, dataPath: string): Ce
     : { type: 'files', certificateFile: settings.tls_cert_file, privateKeyFile: settings.tls_key_file }
 }
 
-/** @throws {EdgeError} EDGE_CONFIG_INVALID when the files cannot be used, EDGE_IO when our own cannot be kept. */
+/** @throws {EdgeError} EDGE_CONFIG_INVALID when the files cannot be used. */
 export async function openListenerCertificate(options: CertificateOptions): Promise<CertificateWatch> {
   const { listener, key, source, clock, logger, checkMs } = options
   const load = () => loadCertificate(source, clock, logger)

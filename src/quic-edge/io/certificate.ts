@@ -45,9 +45,13 @@ export interface Certificate {
   readonly isSelfSigned: boolean
 }
 
+/** Of our own making, by their file, while the disk does not take them: all listeners serve the same one. */
+const unkept = new Map<string, Certificate>()
+
 /**
- * @returns the certificate to use now; makes or renews our own when it is time.
- * @throws EDGE_CONFIG_INVALID when files do not hold a certificate and its key, EDGE_IO when they cannot be read or kept.
+ * @returns the certificate to use now; makes or renews our own when it is time. One that the disk does not take is used as
+ *   well, and told of: the next look tries to keep it.
+ * @throws EDGE_CONFIG_INVALID when files cannot be read, or do not hold a certificate and its key.
  */
 export async function loadCertificate(
   source: CertificateSource,
@@ -69,14 +73,23 @@ export async function loadCertificate(
   const nowMs = Number(clock.wallUs() / 1000n)
   const kept = await keptCertificate(file, logger)
   if (kept !== undefined && isFresh(kept, nowMs)) return kept
-  const made = makeSelfSigned(kept === undefined ? newKey() : createPrivateKey(kept.privateKeyPem), nowMs)
+  const waiting = unkept.get(file)
+  const made =
+    waiting !== undefined && isFresh(waiting, nowMs)
+      ? waiting
+      : makeSelfSigned(kept === undefined ? newKey() : createPrivateKey(kept.privateKeyPem), nowMs)
   try {
     await keep(file, made)
+    unkept.delete(file)
     return made
   } catch (error) {
-    // A full disk must not end what still works; the next look tries again.
+    // A full disk must not end what still works, nor keep the log from its start.
     if (kept !== undefined && isValid(kept, nowMs)) return kept
-    throw error
+    // Whoever pins it is shut out by a restart: an operator must know.
+    if (waiting === undefined)
+      logger.error('certificate.unkept', { path: file, reason: toEdgeError(error).message })
+    unkept.set(file, made)
+    return made
   }
 }
 
@@ -155,7 +168,7 @@ async function keptCertificate(file: string, logger: Logger): Promise<Certificat
     return describe(new X509Certificate(pem).toString(), pem, true)
   } catch (error) {
     // With the key whoever pins it is shut out: an operator must know.
-    if (systemCodeOf(error) !== 'ENOENT')
+    if (systemCodeOf(error) !== 'ENOENT' && !unkept.has(file))
       logger.error('certificate.lost', { path: file, reason: toEdgeError(error).message })
     return undefined
   }

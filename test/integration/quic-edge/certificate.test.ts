@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, test } from 'node:test'
@@ -68,8 +68,27 @@ test('one that cannot be renewed is used while it is valid: a full disk is no re
   mkdirSync(path.join(directory, 'self-signed.pem.partial'))
   clock.byUs = 10n * DAY_US
   assert.equal((await loadCertificate(source, clock)).sha256, first.sha256)
+  const told: string[] = []
+  const logger = { ...silentLogger, error: (event: string) => void told.push(event) }
   clock.byUs = 13n * DAY_US
-  await assert.rejects(loadCertificate(source, clock), { code: 'EDGE_IO', message: /cannot be kept/ })
+  const unkept = await loadCertificate(source, clock, logger)
+  assert.deepEqual([unkept.keySha256, unkept.sha256 === first.sha256], [first.keySha256, false])
+  assert.equal((await loadCertificate(source, clock, logger)).sha256, unkept.sha256, 'one for all listeners')
+  assert.deepEqual(told, ['certificate.unkept'], 'once')
+  rmdirSync(path.join(directory, 'self-signed.pem.partial'))
+  assert.equal((await loadCertificate(source, clock, logger)).sha256, unkept.sha256)
+  const kept = readFileSync(path.join(directory, 'self-signed.pem'), 'utf8')
+  assert.ok(kept.endsWith(unkept.certificatePem), 'kept with the first look at which the disk takes it')
+})
+
+test('where none can be kept at all, one is served until the end of the process', async () => {
+  const source = { type: 'self-signed' as const, directory: path.join(directory, 'file', 'below') }
+  writeFileSync(path.join(directory, 'file'), '')
+  const told: string[] = []
+  const logger = { ...silentLogger, error: (event: string) => void told.push(event) }
+  const made = await loadCertificate(source, systemClock, logger)
+  assert.equal((await loadCertificate(source, systemClock, logger)).sha256, made.sha256)
+  assert.equal(told.at(-1), 'certificate.unkept')
 })
 
 test('it is used again whatever year the clock thinks it is, from the epoch to the last one that Linux can be set to', async () => {
