@@ -66,10 +66,13 @@ async function openNamesWhenFull(options: NamesOptions): Promise<Names> {
     try {
       return await openNames(options)
     } catch (error) {
-      if (toEdgeError(error).code !== 'EDGE_DISK_FULL' || !giveUpOneOf(options.fileSystem)) throw error
+      if (!isRoomMade(options.fileSystem, error)) throw error
     }
   }
 }
+
+const isRoomMade = (fileSystem: FileSystem, error: unknown): boolean =>
+  toEdgeError(error).code === 'EDGE_DISK_FULL' && giveUpOneOf(fileSystem)
 
 interface Parts {
   readonly fileSystem: FileSystem
@@ -154,12 +157,15 @@ function openFolder(path: string, expectExisting: boolean): FileSystem {
 
 /** The first write into the folder: one that takes none is named as a whole. */
 function lockFolder(fileSystem: FileSystem, path: string): FileLock {
-  try {
-    return fileSystem.lock(LOCK_FILE)
-  } catch (cause) {
-    const { code, message, details } = toEdgeError(cause)
-    if (code !== 'EDGE_IO') throw cause
-    throw new EdgeError(code, `data folder ${path} cannot be written: ${message}`, { cause, details })
+  for (;;) {
+    try {
+      return fileSystem.lock(LOCK_FILE)
+    } catch (cause) {
+      if (isRoomMade(fileSystem, cause)) continue
+      const { code, message, details } = toEdgeError(cause)
+      if (code !== 'EDGE_IO') throw cause
+      throw new EdgeError(code, `data folder ${path} cannot be written: ${message}`, { cause, details })
+    }
   }
 }
 

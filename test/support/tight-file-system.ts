@@ -63,6 +63,8 @@ export class TightFileSystem implements FileSystem {
   }
 
   lock(path: string): ReturnType<FileSystem['lock']> {
+    if (this.freeBytes === 0 && this.#inner.sizeOf(path) === 0)
+      throw new EdgeError('EDGE_DISK_FULL', `ENOSPC on ${path}`)
     return this.#inner.lock(path)
   }
 

@@ -106,7 +106,7 @@ function takeLock(path: string): FileLock {
           details: { pid },
         })
       }
-      fs.rmSync(path, { force: true })
+      checked(path, () => fs.rmSync(path, { force: true }))
     }
   }
   throw new EdgeError('EDGE_STORE_IN_USE', `data folder was taken by another process (${path})`)

@@ -43,3 +43,9 @@ test('a folder that cannot be written is named, whoever asks', async (context) =
   if (!existsSync('/sys/kernel')) return context.skip('no /sys on this system')
   await assert.rejects(open('/sys/kernel'), { code: 'EDGE_IO', message: /folder \/sys\/kernel cannot be written: E/ })
 })
+
+test('a folder in the place of the lock is named', async () => {
+  const path = join(folder, 'locked')
+  mkdirSync(join(path, 'lock'), { recursive: true })
+  await assert.rejects(open(path), { code: 'EDGE_IO', message: /cannot be written: .*EISDIR on .*\/lock/ })
+})

@@ -186,7 +186,8 @@ test('a start that must write gives up the reserve', async (context) => {
   await eventually(() => fs.existsSync(join(path, 'reserve')), 'set up')
   await log.close()
   disk.freeBytes = 0
-  fs.rmSync(join(path, 'store.json'))
+  // A start that failed takes the lock's file along, and others take its place.
+  for (const name of ['store.json', 'lock']) fs.rmSync(join(path, name))
   const again = await open(path, disk)
   context.after(() => again.close())
   assert.deepEqual(again.storeId, log.storeId)
