@@ -124,6 +124,7 @@ async function compose(options: EdgeOptions, opened: AsyncDisposableStack) {
     await createBroker({
       log,
       clock,
+      isClockTrusted: clockTrust.isTrusted,
       logger,
       root,
       settings: brokerSettingsOf(config),

@@ -15,6 +15,7 @@ import { brokerSettings } from './protocol-server.ts'
 
 export class TestClock implements Clock {
   nowUs = 1_800_000_000_000_000n
+  isTrusted = true
 
   wallUs(): bigint {
     return this.nowUs
@@ -55,6 +56,7 @@ export async function createBrokerWorld(options: BrokerWorldOptions = {}): Promi
   const broker = await createBroker({
     log,
     clock,
+    isClockTrusted: () => clock.isTrusted,
     logger: options.logger ?? silentLogger,
     settings: brokerSettings(options.settings),
     root: options.root ?? { username: 'iggy', password: 'iggy' },

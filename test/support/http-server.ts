@@ -53,6 +53,7 @@ export async function startTestHttpOn<L extends Log>(log: L, options: TestHttpOp
   const broker = await createBroker({
     log,
     clock: systemClock,
+    isClockTrusted: () => true,
     logger: silentLogger,
     root: { username: 'iggy', password: 'iggy' },
     identity: { version: '0.9.0', addresses: () => ports, config: () => '' },

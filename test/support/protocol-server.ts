@@ -70,7 +70,15 @@ export async function startProtocolServer(options: TestServerOptions = {}): Prom
     addresses: () => ({ ip: '127.0.0.1', tcpPort, quicPort: 0, httpPort: 0, websocketPort: 0 }),
     config: () => '',
   }
-  const broker = await createBroker({ log, clock, logger, settings, root: DEFAULT_ROOT, identity })
+  const broker = await createBroker({
+    log,
+    clock,
+    isClockTrusted: () => true,
+    logger,
+    settings,
+    root: DEFAULT_ROOT,
+    identity,
+  })
   const tcp = { ...defaultsOf(TCP_SETTINGS), ...options.tcp }
   const server = createProtocolServer({ broker, log, clock, logger, settings: tcp, serverVersion: '0.9.0' })
   const listener = await listenTcp({

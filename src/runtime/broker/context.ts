@@ -19,6 +19,7 @@ import type { TopicDefaults } from './topic-options.ts'
 export interface BrokerContext {
   readonly log: Log
   readonly clock: Clock
+  readonly isClockTrusted: () => boolean
   readonly logger: Logger
   readonly settings: BrokerSettings
   readonly topicDefaults: TopicDefaults

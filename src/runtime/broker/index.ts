@@ -42,6 +42,8 @@ export {
 export interface BrokerOptions {
   readonly log: Log
   readonly clock: Clock
+  /** Whether wall time can be trusted now; else nothing is removed for its age. */
+  readonly isClockTrusted: () => boolean
   readonly logger: Logger
   readonly settings: BrokerSettings
   readonly root: RootCredentials

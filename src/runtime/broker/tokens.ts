@@ -122,8 +122,12 @@ export function createTokens(context: BrokerContext): Tokens {
   }
 }
 
-/** Removes what has expired. A token that cannot be removed now is refused all the same, and removed another time. */
+/**
+ * Removes what has expired. A token that cannot be removed now is refused all the same, and removed another time. Before the
+ * clock is set nothing goes: it may be years ahead, and a token is not found again.
+ */
 export async function removeExpiredTokens(context: BrokerContext): Promise<number> {
+  if (!context.isClockTrusted()) return 0
   const { metadata } = context.log
   const nowUs = context.clock.wallUs()
   let removedCount = 0

@@ -230,6 +230,19 @@ describe('tokens', () => {
     await world.broker.createStream(world.root, 'still works')
   })
 
+  test('outlive a clock that is years ahead before it is set', async () => {
+    await using world = await createBrokerWorld()
+    const token = await world.broker.createToken(world.root, 'mine', 3_600_000_000n)
+    const setUs = world.clock.nowUs
+    world.clock.isTrusted = false
+    world.clock.passMs(20 * 365 * 86_400_000)
+    await world.broker.maintain()
+    assert.throws(() => world.broker.authenticateToken(token), { code: 'EDGE_TOKEN_EXPIRED' })
+    world.clock.nowUs = setUs
+    world.clock.isTrusted = true
+    assert.equal(world.broker.authenticateToken(token), 0)
+  })
+
   test('are kept as hashes, named once a user, and gone when deleted', async () => {
     await using world = await createBrokerWorld()
     const token = await world.broker.createToken(world.root, 'mine', null)
