@@ -44,6 +44,8 @@ interface EdgeOptions {
   readonly certificate: CertificateSource
   readonly limits?: SessionLimits
   readonly clock?: Clock
+  /** While it is false a certificate of our own is not renewed. */
+  readonly isClockTrusted?: () => boolean
   readonly logger?: Logger
   /** How often the certificate is looked at; for tests. */
   readonly certificateCheckMs?: number
@@ -132,7 +134,7 @@ async function start(
   handlers: QuicEdgeHandlers,
 ): Promise<QuicEdge> {
   const { host, port, clock = systemClock, logger = silentLogger, limits = limitsOf(), reusePort = false } = options
-  const load = () => loadCertificate(options.certificate, clock, logger)
+  const load = () => loadCertificate(options.certificate, clock, options)
   const certificate = await load()
   const gate = new EdgeGate(handlers, new Admission(limits), clock)
   const { certificatePem, privateKeyPem } = certificate

@@ -105,6 +105,7 @@ async function compose(options: EdgeOptions, opened: AsyncDisposableStack) {
   const startedUs = clock.monotonicUs()
   let log: Log | null = null
   const clockTrust = watchClock(clock, () => log?.metadata ?? null)
+  const isClockTrusted = clockTrust.isTrusted
   opened.defer(() => clockTrust.close())
   log = opened.use(
     await openLog({
@@ -115,7 +116,7 @@ async function compose(options: EdgeOptions, opened: AsyncDisposableStack) {
       retention: config.retention,
       encryption: config['log.encryption'],
       expectExisting: config.system.expect_existing,
-      isClockTrusted: clockTrust.isTrusted,
+      isClockTrusted,
     }),
   )
   removeCurrentConfig(dataPath, logger)
@@ -124,7 +125,7 @@ async function compose(options: EdgeOptions, opened: AsyncDisposableStack) {
     await createBroker({
       log,
       clock,
-      isClockTrusted: clockTrust.isTrusted,
+      isClockTrusted,
       logger,
       root,
       settings: brokerSettingsOf(config),
@@ -143,17 +144,17 @@ async function compose(options: EdgeOptions, opened: AsyncDisposableStack) {
   // Together: a listener is closed only when the connections it accepted are gone.
   opened.defer(async () => void (await Promise.all([listeners.close(), server.close()])))
 
-  const protocol = { config, server, clock, logger, dataPath, storeId: log.storeId }
+  const protocol = { config, server, clock, isClockTrusted, logger, dataPath, storeId: log.storeId }
   if (listeners.isEnabled('tcp')) listeners.add('tcp', await startTcp(protocol))
   if (listeners.isEnabled('websocket')) listeners.add('websocket', await startWebsocket(protocol))
   if (listeners.isEnabled('quic')) listeners.add('quic', await startQuic(protocol))
   let certificateSha256 = () => null as string | null
   if (listeners.isEnabled('webtransport')) {
-    const deviceBroker = createEdgeDeviceBroker({ broker, log, clock, isClockTrusted: clockTrust.isTrusted })
+    const deviceBroker = createEdgeDeviceBroker({ broker, log, clock, isClockTrusted })
     opened.defer(() => deviceBroker.close())
     const devices = startDeviceHub({ broker: deviceBroker, clock, logger })
     const paths = { '/iggy': serveIggySessions(server), '/edge': devices.pathHandler }
-    const webtransport = await startWebTransport({ config, clock, logger, dataPath, paths })
+    const webtransport = await startWebTransport({ config, clock, isClockTrusted, logger, dataPath, paths })
     listeners.add('webtransport', boundOf(webtransport))
     opened.defer(() => devices.close())
     certificateSha256 = () => webtransport.certificate.sha256

@@ -18,6 +18,7 @@ export interface CertificateOptions {
   readonly key: string
   readonly source: CertificateSource
   readonly clock: Clock
+  readonly isClockTrusted?: () => boolean
   readonly logger: Logger
   readonly checkMs?: number
 }
@@ -38,7 +39,7 @@ export function certificateSourceOf(settings: TlsSettings, dataPath: string): Ce
 /** @throws {EdgeError} EDGE_CONFIG_INVALID when the files cannot be used. */
 export async function openListenerCertificate(options: CertificateOptions): Promise<CertificateWatch> {
   const { listener, key, source, clock, logger, checkMs } = options
-  const load = () => loadCertificate(source, clock, logger)
+  const load = () => loadCertificate(source, clock, options)
   try {
     return new CertificateWatch({ listener, logger, checkMs, load }, await load())
   } catch (error) {

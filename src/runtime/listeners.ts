@@ -116,6 +116,7 @@ export interface ProtocolParts {
   readonly config: Config
   readonly server: ProtocolServer
   readonly clock: Clock
+  readonly isClockTrusted: () => boolean
   readonly logger: Logger
   /** Where a certificate of our own is kept. */
   readonly dataPath: string
@@ -151,7 +152,15 @@ export async function startWebsocket(parts: ProtocolParts): Promise<Bound> {
   return withCertificate(listener, certificate)
 }
 
-export async function startQuic({ config, server, clock, logger, dataPath, storeId }: ProtocolParts): Promise<Bound> {
+export async function startQuic({
+  config,
+  server,
+  clock,
+  isClockTrusted,
+  logger,
+  dataPath,
+  storeId,
+}: ProtocolParts): Promise<Bound> {
   const { quic, system } = config
   const edge = await startPlainQuic(
     {
@@ -162,6 +171,7 @@ export async function startQuic({ config, server, clock, logger, dataPath, store
       retry: quic.retry,
       edgeIdBytes: storeId,
       clock,
+      isClockTrusted,
       logger,
     },
     serveIggyClients(server),
@@ -176,9 +186,10 @@ export function boundOf(edge: QuicEdge, close = () => edge.close()): Bound {
 }
 
 function openCertificate(listener: ListenerName, settings: TlsSettings, parts: ProtocolParts) {
-  const { clock, logger, dataPath } = parts
+  const { clock, isClockTrusted, logger, dataPath } = parts
   const source = certificateSourceOf(settings, dataPath)
-  return openListenerCertificate({ listener, key: `${listener}.tls_cert_file`, source, clock, logger })
+  const key = `${listener}.tls_cert_file`
+  return openListenerCertificate({ listener, key, source, clock, isClockTrusted, logger })
 }
 
 /** The listener follows its certificate until it is closed. */
@@ -201,6 +212,7 @@ function withCertificate(
 export interface WebTransportParts {
   readonly config: Config
   readonly clock: Clock
+  readonly isClockTrusted: () => boolean
   readonly logger: Logger
   /** Where a certificate of our own is kept. */
   readonly dataPath: string
@@ -210,6 +222,7 @@ export interface WebTransportParts {
 export async function startWebTransport({
   config,
   clock,
+  isClockTrusted,
   logger,
   dataPath,
   paths,
@@ -225,6 +238,7 @@ export async function startWebTransport({
       hasTcpFallback: settings.tcp_fallback,
       limits: limitsOf(settings),
       clock,
+      isClockTrusted,
       logger,
     },
     { paths },

@@ -45,6 +45,12 @@ export interface Certificate {
   readonly isSelfSigned: boolean
 }
 
+export interface LoadOptions {
+  /** Whether the clock is set; while it is not, what is kept is used whatever its dates: its peers know the time. */
+  readonly isClockTrusted?: () => boolean
+  readonly logger?: Logger
+}
+
 /** Of our own making, by their file, while the disk does not take them: all listeners serve the same one. */
 const unkept = new Map<string, Certificate>()
 
@@ -56,7 +62,7 @@ const unkept = new Map<string, Certificate>()
 export async function loadCertificate(
   source: CertificateSource,
   clock: Clock,
-  logger: Logger = silentLogger,
+  { isClockTrusted = () => true, logger = silentLogger }: LoadOptions = {},
 ): Promise<Certificate> {
   if (source.type === 'files') {
     const certificatePem = await readPem(source.certificateFile)
@@ -72,7 +78,7 @@ export async function loadCertificate(
   const file = path.join(source.directory, FILE_NAME)
   const nowMs = Number(clock.wallUs() / 1000n)
   const kept = await keptCertificate(file, logger)
-  if (kept !== undefined && isFresh(kept, nowMs)) return kept
+  if (kept !== undefined && (isFresh(kept, nowMs) || !isClockTrusted())) return kept
   const waiting = unkept.get(file)
   const made =
     waiting !== undefined && isFresh(waiting, nowMs)

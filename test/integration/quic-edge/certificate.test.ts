@@ -54,10 +54,24 @@ test('it is renewed before it ends, when it begins in the future, and when its f
   writeFileSync(path.join(directory, 'self-signed.pem'), 'half a fi')
   const told: string[] = []
   const logger = { ...silentLogger, error: (event: string) => void told.push(event) }
-  assert.notEqual((await loadCertificate(source, clock, logger)).keySha256, first.keySha256)
+  assert.notEqual((await loadCertificate(source, clock, { logger })).keySha256, first.keySha256)
   assert.deepEqual(told, ['certificate.lost'])
-  await loadCertificate({ type: 'self-signed', directory: path.join(directory, 'new') }, clock, logger)
+  await loadCertificate({ type: 'self-signed', directory: path.join(directory, 'new') }, clock, { logger })
   assert.deepEqual(told, ['certificate.lost'], 'a first one replaces none')
+})
+
+test('while the clock is not set it stays, whatever the clock shows: its peers know the time', async () => {
+  const source = { type: 'self-signed' as const, directory }
+  const clock = new MovedClock()
+  let isSet = false
+  const options = { isClockTrusted: () => isSet }
+  const first = await loadCertificate(source, clock, options)
+  clock.byUs = -systemClock.wallUs()
+  assert.equal((await loadCertificate(source, clock, options)).sha256, first.sha256)
+  clock.byUs = 20n * 365n * DAY_US
+  assert.equal((await loadCertificate(source, clock, options)).sha256, first.sha256)
+  isSet = true
+  assert.notEqual((await loadCertificate(source, clock, options)).sha256, first.sha256)
 })
 
 test('one that cannot be renewed is used while it is valid: a full disk is no reason to stop', async () => {
@@ -71,12 +85,12 @@ test('one that cannot be renewed is used while it is valid: a full disk is no re
   const told: string[] = []
   const logger = { ...silentLogger, error: (event: string) => void told.push(event) }
   clock.byUs = 13n * DAY_US
-  const unkept = await loadCertificate(source, clock, logger)
+  const unkept = await loadCertificate(source, clock, { logger })
   assert.deepEqual([unkept.keySha256, unkept.sha256 === first.sha256], [first.keySha256, false])
-  assert.equal((await loadCertificate(source, clock, logger)).sha256, unkept.sha256, 'one for all listeners')
+  assert.equal((await loadCertificate(source, clock, { logger })).sha256, unkept.sha256, 'one for all listeners')
   assert.deepEqual(told, ['certificate.unkept'], 'once')
   rmdirSync(path.join(directory, 'self-signed.pem.partial'))
-  assert.equal((await loadCertificate(source, clock, logger)).sha256, unkept.sha256)
+  assert.equal((await loadCertificate(source, clock, { logger })).sha256, unkept.sha256)
   const kept = readFileSync(path.join(directory, 'self-signed.pem'), 'utf8')
   assert.ok(kept.endsWith(unkept.certificatePem), 'kept with the first look at which the disk takes it')
 })
@@ -86,8 +100,8 @@ test('where none can be kept at all, one is served until the end of the process'
   writeFileSync(path.join(directory, 'file'), '')
   const told: string[] = []
   const logger = { ...silentLogger, error: (event: string) => void told.push(event) }
-  const made = await loadCertificate(source, systemClock, logger)
-  assert.equal((await loadCertificate(source, systemClock, logger)).sha256, made.sha256)
+  const made = await loadCertificate(source, systemClock, { logger })
+  assert.equal((await loadCertificate(source, systemClock, { logger })).sha256, made.sha256)
   assert.equal(told.at(-1), 'certificate.unkept')
 })
 
