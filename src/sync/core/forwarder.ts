@@ -50,8 +50,10 @@ export class Forwarder {
   readonly #backoff: Backoff
   readonly #givenUp = new OffsetRanges()
   readonly #counters = new ForwarderCounters()
-  /** Until the first tail read of this process nothing at or above it can be upstream. */
+  /** What an earlier process may have sent ends here. */
   readonly #openedEnd: bigint
+  /** So does what this one has sent: nothing of ours can be upstream from here on, but a copy of this store may have sent some. */
+  #sentEnd: bigint
   #state: ForwarderState = 'offline'
   #stateSinceUs: number
   #ticket = 0
@@ -91,6 +93,7 @@ export class Forwarder {
     this.#durableEnd = options.durableEnd
     // After a kill not all of it is known to be synced any more; it was when it was sent.
     this.#openedEnd = most(options.foundEnd, options.durableEnd)
+    this.#sentEnd = this.#openedEnd
     this.#nextOffset = options.cursor === undefined ? options.logStart : options.cursor.confirmedOffset + 1n
     // An earlier process may have sent what the cursor does not know of yet.
     const mayBeInFlight = this.#openedEnd > this.#nextOffset
@@ -224,7 +227,7 @@ export class Forwarder {
       cursor: this.#cursor,
       incarnation: this.#incarnation,
       logStart: this.#logStart,
-      sendableEnd: this.#hasReconciled ? most(this.#durableEnd, this.#openedEnd) : this.#openedEnd,
+      sendableEnd: most(this.#sentEnd, this.#nextOffset),
       isGivenUp: (from, end) => this.#givenUp.covers(from, end),
     })
     const doubt = this.#doubt
@@ -284,6 +287,7 @@ export class Forwarder {
       this.#setAside(reason, nowUs)
     } else if (read.count > 0) {
       this.#enter('sending', nowUs)
+      this.#sentEnd = most(this.#sentEnd, read.nextOffset)
       this.#ask({ type: 'send', idPrefix: this.#options.idPrefix(this.#incarnation) })
     } else if (read.nextOffset > this.#nextOffset) {
       this.#skipTo(read.nextOffset)

@@ -1,9 +1,10 @@
 /** Single decisions of the forwarder; whole lives of it are in `test/simulation/sync-forwarder.test.ts`. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { EdgeError } from '../../../../src/errors.ts'
 import { Forwarder } from '../../../../src/sync/core/forwarder.ts'
 import type { Effect, ForwarderOptions } from '../../../../src/sync/core/forwarder-protocol.ts'
-import { idPrefix } from '../../../../src/sync/core/message-id.ts'
+import { idPrefix, messageId } from '../../../../src/sync/core/message-id.ts'
 
 const OPTIONS: ForwarderOptions = {
   idPrefix: (incarnation) => idPrefix(new Uint8Array(16), 1, incarnation),
@@ -54,4 +55,22 @@ test("what was gone before the route was there is nobody's loss", () => {
     ['read'],
   )
   assert.equal(forwarder.view().counters.gapCount, 0n)
+})
+
+test('what a copy of this store has sent is not taken for what this process never sent', () => {
+  const forwarder = new Forwarder({ ...OPTIONS, foundEnd: 5n }, 0)
+  const asked = reachEmptyUpstream(forwarder)
+  const read = { count: 5, sizeBytes: 50, nextOffset: 5n, hole: null }
+  const sent = forwarder.step({ type: 'read', ticket: ticketOf(asked), read }, 2000)
+  forwarder.step({ type: 'confirmed', ticket: ticketOf(sent), upstreamBaseOffset: 0n }, 3000)
+  forwarder.step({ type: 'link-down', error: new EdgeError('EDGE_CONNECTION_LOST', 'gone') }, 4000)
+  forwarder.step({ type: 'appended', logStart: 0n, durableEnd: 9n }, 5000)
+  const linked = forwarder.step({ type: 'link-up' }, 6000)
+  const scanned = forwarder.step({ type: 'topic-ready', ticket: ticketOf(linked) }, 6000)
+  const theirs = { offset: 7n, id: messageId(OPTIONS.idPrefix(0), 7n) }
+  const page = { currentOffset: 7n, messages: [theirs] }
+  const effects = forwarder.step({ type: 'tail', ticket: ticketOf(scanned), page }, 6000)
+  const reports = effects.flatMap((effect) => (effect.type === 'report' ? [effect.report] : []))
+  assert.deepEqual(reports, [{ kind: 'ahead', from: 5n, end: 8n }])
+  assert.equal(effects.find((effect) => effect.type === 'read')?.fromOffset, 5n)
 })
