@@ -51,8 +51,15 @@ export interface LoadOptions {
   readonly logger?: Logger
 }
 
-/** Of our own making, by their file, while the disk does not take them: all listeners serve the same one. */
-const unkept = new Map<string, Certificate>()
+/** A certificate of our own making. */
+interface OwnCertificate {
+  readonly certificate: Certificate
+  /** Why its file does not hold it, or cannot be read; empty when all is well. */
+  readonly trouble: string
+}
+
+/** By their file, what this process serves: all listeners the same, also while the disk neither gives nor takes it. */
+const served = new Map<string, OwnCertificate>()
 
 /**
  * @returns the certificate to use now; makes or renews our own when it is time. One that the disk does not take is used as
@@ -76,26 +83,43 @@ export async function loadCertificate(
     }
   }
   const file = path.join(source.directory, FILE_NAME)
-  const nowMs = Number(clock.wallUs() / 1000n)
-  const kept = await keptCertificate(file, logger)
-  if (kept !== undefined && (isFresh(kept, nowMs) || !isClockTrusted())) return kept
-  const waiting = unkept.get(file)
+  const before = served.get(file)
+  const own = await ownCertificate(file, before, { nowMs: Number(clock.wallUs() / 1000n), isClockTrusted, logger })
+  // Whoever pins it is shut out by a restart: an operator must know, once.
+  if (own.trouble !== '' && own.trouble !== before?.trouble) {
+    logger.error('certificate.unkept', { path: file, reason: own.trouble })
+  }
+  served.set(file, own)
+  return own.certificate
+}
+
+async function ownCertificate(
+  file: string,
+  before: OwnCertificate | undefined,
+  { nowMs, isClockTrusted, logger }: Required<LoadOptions> & { readonly nowMs: number },
+): Promise<OwnCertificate> {
+  const waiting = before === undefined || before.trouble === '' ? undefined : before.certificate
+  let kept: Certificate | undefined
+  try {
+    kept = await keptCertificate(file, waiting === undefined ? logger : silentLogger)
+  } catch (error) {
+    // Never written over: what cannot be read now may be read again.
+    const isUsable = before !== undefined && isValid(before.certificate, nowMs)
+    const certificate = isUsable ? before.certificate : makeSelfSigned(newKey(), nowMs)
+    return { certificate, trouble: toEdgeError(error).message }
+  }
+  if (kept !== undefined && (isFresh(kept, nowMs) || !isClockTrusted())) return { certificate: kept, trouble: '' }
   const made =
     waiting !== undefined && isFresh(waiting, nowMs)
       ? waiting
       : makeSelfSigned(kept === undefined ? newKey() : createPrivateKey(kept.privateKeyPem), nowMs)
   try {
     await keep(file, made)
-    unkept.delete(file)
-    return made
+    return { certificate: made, trouble: '' }
   } catch (error) {
     // A full disk must not end what still works, nor keep the log from its start.
-    if (kept !== undefined && isValid(kept, nowMs)) return kept
-    // Whoever pins it is shut out by a restart: an operator must know.
-    if (waiting === undefined)
-      logger.error('certificate.unkept', { path: file, reason: toEdgeError(error).message })
-    unkept.set(file, made)
-    return made
+    if (kept !== undefined && isValid(kept, nowMs)) return { certificate: kept, trouble: '' }
+    return { certificate: made, trouble: toEdgeError(error).message }
   }
 }
 
@@ -166,16 +190,21 @@ function describe(certificatePem: string, privateKeyPem: string, isSelfSigned: b
   }
 }
 
-/** @returns undefined when there is none, or only a damaged one: then a new one is made. */
+/** @returns undefined when there is none, or only a damaged one: then a new one is made. @throws when it cannot be read. */
 async function keptCertificate(file: string, logger: Logger): Promise<Certificate | undefined> {
+  let pem: string
   try {
-    const pem = await readFile(file, 'utf8')
+    pem = await readFile(file, 'utf8')
+  } catch (error) {
+    if (systemCodeOf(error) === 'ENOENT') return undefined
+    throw error
+  }
+  try {
     // Without the key beside it: the same text as when it was made.
     return describe(new X509Certificate(pem).toString(), pem, true)
   } catch (error) {
     // With the key whoever pins it is shut out: an operator must know.
-    if (systemCodeOf(error) !== 'ENOENT' && !unkept.has(file))
-      logger.error('certificate.lost', { path: file, reason: toEdgeError(error).message })
+    logger.error('certificate.lost', { path: file, reason: toEdgeError(error).message })
     return undefined
   }
 }

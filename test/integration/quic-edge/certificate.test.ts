@@ -95,14 +95,33 @@ test('one that cannot be renewed is used while it is valid: a full disk is no re
   assert.ok(kept.endsWith(unkept.certificatePem), 'kept with the first look at which the disk takes it')
 })
 
-test('where none can be kept at all, one is served until the end of the process', async () => {
+test('one that cannot be read for a while is neither replaced nor written over', async () => {
+  const source = { type: 'self-signed' as const, directory }
+  const told: string[] = []
+  const logger = { ...silentLogger, error: (event: string) => void told.push(event) }
+  const first = await loadCertificate(source, systemClock, { logger })
+  const file = path.join(directory, 'self-signed.pem')
+  const pem = readFileSync(file)
+  rmSync(file)
+  mkdirSync(file)
+  for (let look = 0; look < 2; look++) {
+    assert.equal((await loadCertificate(source, systemClock, { logger })).sha256, first.sha256)
+  }
+  assert.deepEqual(told, ['certificate.unkept'], 'once')
+  rmdirSync(file)
+  writeFileSync(file, pem)
+  assert.equal((await loadCertificate(source, systemClock, { logger })).sha256, first.sha256)
+  assert.deepEqual(readFileSync(file), pem)
+})
+
+test('where one can neither be read nor kept at the start, one is served until the end of the process', async () => {
   const source = { type: 'self-signed' as const, directory: path.join(directory, 'file', 'below') }
   writeFileSync(path.join(directory, 'file'), '')
   const told: string[] = []
   const logger = { ...silentLogger, error: (event: string) => void told.push(event) }
   const made = await loadCertificate(source, systemClock, { logger })
   assert.equal((await loadCertificate(source, systemClock, { logger })).sha256, made.sha256)
-  assert.equal(told.at(-1), 'certificate.unkept')
+  assert.deepEqual(told, ['certificate.unkept'])
 })
 
 test('it is used again whatever year the clock thinks it is, from the epoch to the last one that Linux can be set to', async () => {
