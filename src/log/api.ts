@@ -90,6 +90,8 @@ export interface LogStats extends SpaceStats {
   readonly writtenBytes: number
   readonly syncCount: number
   readonly syncFailedCount: number
+  /** Messages wait for a sync now. */
+  readonly isSyncAwaited: boolean
   readonly lastSyncUs: number
   /** Over the life of the store, for all reasons; `Log.drops` tells them apart. */
   readonly droppedMessages: number

@@ -250,6 +250,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       diskUsedBytes: this.diskUsedBytes(),
       ...this.#appends.counters,
       ...journal.counters,
+      isSyncAwaited: journal.hasUnsynced,
       lastSyncUs: journal.lastSyncUs,
       flashBudgetPerDayBytes: budget.perDayBytes,
       flashBudgetLeftBytes: budget.leftBytes(this.#options.clock.monotonicUs()),

@@ -98,6 +98,7 @@ export class MemoryLog implements Log {
       writtenBytes: 0,
       syncCount: 0,
       syncFailedCount: 0,
+      isSyncAwaited: false,
       lastSyncUs: 0,
       droppedMessages: 0,
       flashBudgetPerDayBytes: 0,

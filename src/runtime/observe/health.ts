@@ -18,6 +18,8 @@ export interface PartReport {
   readonly state: 'off' | 'starting' | 'running' | 'failed'
   /** Why it failed or is starting for so long; empty when there is nothing to say. */
   readonly cause: string
+  /** Why waiting work may not get on, where that is another cause; said only when it does not. */
+  readonly stallCause?: string
   /** Units of work that wait for it now: queued appends, unconfirmed messages, a probe without an answer. */
   readonly waiting: number
   /** Grows with each unit of work done, and never falls while the part lives. */
@@ -175,7 +177,8 @@ export class HealthWatch {
 
 function stallCause(report: PartReport, idleUs: number): string {
   const seconds = Math.floor(idleUs / SECOND_US)
-  const said = report.cause === '' ? '' : ` (${report.cause})`
+  const cause = report.stallCause ?? report.cause
+  const said = cause === '' ? '' : ` (${cause})`
   return `${report.waiting} waiting and no progress for ${seconds} s${said}`
 }
 

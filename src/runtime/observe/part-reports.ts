@@ -9,9 +9,9 @@ export interface ServedCertificate {
   readonly certificate: { readonly notBeforeMs: number; readonly notAfterMs: number }
 }
 
-/** Without the log nothing can be promised: it is essential. A log without room must sync, or it is stalled. */
+/** Without the log nothing can be promised: it is essential. A log that is waited for must sync, or it is stalled. */
 export function reportLog(log: Pick<Log, 'isWritable' | 'hasRoom' | 'stats' | 'findings'>): PartReport {
-  const { syncCount } = log.stats()
+  const { syncCount, isSyncAwaited } = log.stats()
   const hasRoom = log.hasRoom(1)
   return {
     name: 'log',
@@ -19,7 +19,9 @@ export function reportLog(log: Pick<Log, 'isWritable' | 'hasRoom' | 'stats' | 'f
     state: log.isWritable ? 'running' : 'failed',
     // Of a log that waits the last trouble is told as well: a full disk is why nothing moves.
     cause: log.isWritable && hasRoom ? '' : lastError(log),
-    waiting: hasRoom ? 0 : 1,
+    // Under load it always is, and what it last had trouble with says nothing.
+    stallCause: lastError(log),
+    waiting: isSyncAwaited || !hasRoom ? 1 : 0,
     progress: syncCount,
     isEssential: true,
   }

@@ -87,6 +87,27 @@ test('a log that waits for room says what keeps it waiting', () => {
   assert.match(check?.action ?? '', /free space/)
 })
 
+test('a log with room whose messages are never synced is stalled, and says what it last had trouble with', () => {
+  const log = new MemoryLog()
+  let syncCount = 0
+  const text = 'messages cannot be moved into segments'
+  const waiting = {
+    isWritable: true,
+    hasRoom: () => true,
+    stats: () => ({ ...log.stats(), syncCount, isSyncAwaited: true }),
+    findings: () => [{ atUs: 1n, event: 'log.repack.failed', level: 'error', text, fields: {} } as const],
+  }
+  const watch = new HealthWatch()
+  for (let second = 0; second < 60; second++) {
+    syncCount++
+    const { status, checks } = watch.observe([reportLog(waiting)], second * 1e6)
+    assert.deepEqual([status, checks[0]?.cause], ['ready', ''], 'under load it is always waited for')
+  }
+  const { status, checks } = watch.observe([reportLog(waiting)], 90e6)
+  assert.equal(status, 'not-ready')
+  assert.match(checks[0]?.cause ?? '', /no progress for 31 s \(messages cannot be moved into segments\)/)
+})
+
 test('an upstream that is away is named within a minute, and the edge stays ready', () => {
   const watch = new HealthWatch()
   assert.equal(watch.observe([reportRoute(ROUTE)], 0).status, 'ready')
