@@ -46,6 +46,7 @@ export class Maintenance {
   #isClosed = false
   #cancelTimer: (() => void) | undefined
   #lastFailure: string | undefined
+  #isReserveTold = false
   #cancelRetry: (() => void) | undefined
   readonly #reserve: Ballast
   readonly #dropReserve: Ballast
@@ -153,8 +154,7 @@ export class Maintenance {
       if (this.#isClosed) return
       await this.#addMissing()
       await this.#removeExtra()
-      await this.#dropReserve.restore()
-      await this.#reserve.restore()
+      await this.#restoreReserves()
       this.#lastFailure = undefined
     } catch (error) {
       this.#failed(toEdgeError(error))
@@ -190,6 +190,28 @@ export class Maintenance {
   async #removeExtra(): Promise<void> {
     const { files, fileCount } = this.#options
     while (files.all.length > fileCount && !this.#isClosed) if (!(await files.removeSpare())) return
+  }
+
+  /** Nothing waits for them before the disk is full: what keeps them from being made is told, and all else goes on. */
+  async #restoreReserves(): Promise<void> {
+    try {
+      await this.#dropReserve.restore()
+      await this.#reserve.restore()
+      this.#isReserveTold = false
+    } catch (error) {
+      const failure = toEdgeError(error)
+      if (failure.code === 'EDGE_DISK_FULL') throw failure
+      if (!this.#isReserveTold) {
+        const text = `the room kept for a full disk cannot be made: ${failure.message}`
+        this.#options.report({
+          event: 'log.reserve.failed',
+          level: 'warn',
+          text,
+          fields: { error_code: failure.code },
+        })
+      }
+      this.#isReserveTold = true
+    }
   }
 
   async #addFile(): Promise<void> {

@@ -13,6 +13,7 @@ export const FINDING_ADVICE: readonly (readonly [prefix: string, advice: string]
   ['log.sync', 'The disk refused a write. Look at dmesg and free space; replace the disk when this comes again.'],
   ['log.append.resumed', 'Nothing has to be done now; dmesg may tell why the disk refused before.'],
   ['log.append', 'The disk refused a write. Look at dmesg and free space; replace the disk when this comes again.'],
+  ['log.reserve', 'Messages are stored all the same. See what stands in the place of that file, and its rights.'],
   ['log.repack', 'The disk refused a write. Look at dmesg and free space; replace the disk when this comes again.'],
   ['log.disk', 'Free space on the disk, or lower retention and the disk budget.'],
   [

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
+import { EdgeError } from '../../../src/errors.ts'
 import type { Journal } from '../../../src/log/io/journal.ts'
 import type { JournalFile } from '../../../src/log/io/journal-file.ts'
 import type { JournalFiles } from '../../../src/log/io/journal-files.ts'
@@ -13,21 +14,22 @@ import { SimDisk } from '../../support/sim-disk.ts'
 const MANY = 1000
 
 /** A log under such load that there is always another full file. */
-function underLoad(): { maintenance: Maintenance; repackedCount: () => number } {
+function underLoad({ fullFileCount = MANY, unlink }: { fullFileCount?: number; unlink?: () => never } = {}) {
   let repackedCount = 0
+  const events: string[] = []
   const file = { state: 'sealed' } as JournalFile
   const files = {
     all: [file],
     active: file,
     spareCount: 1,
     prepareFree: async () => {},
-    repackable: () => (repackedCount < MANY ? [file] : []),
+    repackable: () => (repackedCount < fullFileCount ? [file] : []),
   }
-  const { fileSystem } = new SimDisk(new SeededRandom(1), 1_000_000).mount({
+  const { fileSystem } = new SimDisk(new SeededRandom(1), 10_000_000).mount({
     later: (_kind, task) => setImmediate(task),
   })
   const maintenance = new Maintenance({
-    fileSystem,
+    fileSystem: unlink === undefined ? fileSystem : Object.assign(fileSystem, { unlink }),
     clock: systemClock,
     scheduler: systemScheduler,
     files: files as unknown as JournalFiles,
@@ -35,7 +37,7 @@ function underLoad(): { maintenance: Maintenance; repackedCount: () => number } 
     fileSize: 4096,
     retryMs: 1000,
     repackAfterUs: 3_600_000_000,
-    report: () => {},
+    report: ({ event }) => void events.push(event),
     async repack() {
       repackedCount++
       await new Promise((resolve) => setImmediate(resolve))
@@ -46,7 +48,7 @@ function underLoad(): { maintenance: Maintenance; repackedCount: () => number } 
     changed: () => {},
     isHoldIgnored: false,
   })
-  return { maintenance, repackedCount: () => repackedCount }
+  return { maintenance, events, repackedCount: () => repackedCount }
 }
 
 test('a task waits for one file at most, however many are full, and repacking goes on behind it', async () => {
@@ -58,4 +60,20 @@ test('a task waits for one file at most, however many are full, and repacking go
   assert.ok(during - before <= 1, `${during - before} files were repacked first`)
   while (repackedCount() < during + 3) await new Promise((resolve) => setImmediate(resolve))
   await maintenance.close()
+})
+
+test('a reserve that cannot be made is told by its name, once, and holds nothing up', async () => {
+  const { maintenance, events, repackedCount } = underLoad({
+    fullFileCount: 1,
+    unlink() {
+      throw new EdgeError('EDGE_IO', 'EISDIR on reserve-drops')
+    },
+  })
+  for (let kick = 0; kick < 2; kick++) {
+    maintenance.kick()
+    while (maintenance.isBusy) await new Promise((resolve) => setImmediate(resolve))
+  }
+  await maintenance.close()
+  assert.equal(repackedCount(), 1)
+  assert.deepEqual(events, ['log.reserve.failed'])
 })
