@@ -40,6 +40,13 @@ export class Budget {
     return { usedBytes: this.#usedTodayBytes, elapsedUs: nowUs - this.#dayStartUs }
   }
 
+  /** What may be sent before the day is over; more than that only as one record, which the next day then lacks. */
+  leftBytes(nowUs: number): number {
+    this.#dayWaitUs(nowUs)
+    const { dailyBudgetBytes } = this.#options
+    return dailyBudgetBytes === 0 ? Number.POSITIVE_INFINITY : Math.max(0, dailyBudgetBytes - this.#usedTodayBytes)
+  }
+
   /** @returns which limit keeps everything back now, and for how many µs; null when none does. */
   pause(nowUs: number): { readonly reason: 'day' | 'rate'; readonly forUs: number } | null {
     const dayUs = this.#dayWaitUs(nowUs)
@@ -57,12 +64,12 @@ export class Budget {
   }
 
   #dayWaitUs(nowUs: number): number {
+    const { dailyBudgetBytes } = this.#options
     const daysOver = Math.floor((nowUs - this.#dayStartUs) / DAY_US)
     if (daysOver > 0) {
       this.#dayStartUs += daysOver * DAY_US
-      this.#usedTodayBytes = 0
+      this.#usedTodayBytes = Math.max(0, this.#usedTodayBytes - daysOver * dailyBudgetBytes)
     }
-    const { dailyBudgetBytes } = this.#options
     if (dailyBudgetBytes === 0 || this.#usedTodayBytes < dailyBudgetBytes) return 0
     return this.#dayStartUs + DAY_US - nowUs
   }

@@ -41,6 +41,11 @@ export class KeptBudget {
     return this.#budget.pause(this.#clock.monotonicUs())
   }
 
+  /** What may still be sent today; infinite without a daily budget. */
+  leftBytes(): number {
+    return this.#budget.leftBytes(this.#clock.monotonicUs())
+  }
+
   /** @returns µs to wait before that much may be sent; 0 takes it from the budget. */
   take(sizeBytes: number): number {
     const waitUs = this.#budget.take(sizeBytes, this.#clock.monotonicUs())

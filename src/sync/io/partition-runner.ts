@@ -28,7 +28,7 @@ export interface RunnerOptions {
   readonly cursors: CursorStore
   readonly deadLetters: DeadLetterSink | undefined
   readonly slots: Slots
-  readonly budget: Pick<KeptBudget, 'take'>
+  readonly budget: Pick<KeptBudget, 'take' | 'leftBytes'>
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -174,7 +174,10 @@ export class PartitionRunner {
     const { ticket, fromOffset, bounds } = effect
     this.#readTicket = ticket
     try {
-      const reading = this.options.partition.read(fromOffset, bounds.maxCount, bounds.maxBytes)
+      const leftBytes = this.options.budget.leftBytes()
+      // What does not fit today is sent tomorrow, and may be as much as ever.
+      const maxBytes = leftBytes > 0 ? Math.min(bounds.maxBytes, leftBytes) : bounds.maxBytes
+      const reading = this.options.partition.read(fromOffset, bounds.maxCount, maxBytes)
       // A hot read is used up in this very turn: its views end with it.
       const read = reading instanceof Promise ? await reading : reading
       if (this.#readTicket !== ticket) return

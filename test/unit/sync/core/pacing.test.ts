@@ -124,6 +124,20 @@ test('a rate and a day have their budgets', () => {
   assert.equal(new Budget({ maxBytesPerSecond: 0, dailyBudgetBytes: 0 }, 0).take(1e12, 0), 0)
 })
 
+test('what goes beyond the day, the next one lacks', () => {
+  const dayUs = 24 * 3600 * SECOND_US
+  const budget = new Budget({ maxBytesPerSecond: 0, dailyBudgetBytes: 5000 }, 0)
+  assert.equal(budget.leftBytes(0), 5000)
+  assert.equal(budget.take(4000, 0), 0)
+  assert.equal(budget.leftBytes(0), 1000)
+  assert.equal(budget.take(7000, 0), 0)
+  assert.equal(budget.leftBytes(0), 0)
+  assert.equal(budget.take(1, dayUs), dayUs)
+  assert.equal(budget.leftBytes(2 * dayUs), 4000)
+  assert.equal(budget.leftBytes(9 * dayUs), 5000)
+  assert.equal(new Budget({ maxBytesPerSecond: 0, dailyBudgetBytes: 0 }, 0).leftBytes(0), Number.POSITIVE_INFINITY)
+})
+
 test('a day goes on after a restart, and a pause names the limit that makes it', () => {
   const dayUs = 24 * 3600 * SECOND_US
   const options = { maxBytesPerSecond: 1000, dailyBudgetBytes: 5000 }

@@ -5,11 +5,13 @@ import { EdgeError } from '../../../../src/errors.ts'
 import { silentLogger } from '../../../../src/logger.ts'
 import type { StoredBatch } from '../../../../src/sdk/wire/batch.ts'
 import { parseRoute } from '../../../../src/sync/core/route.ts'
-import { PartitionRunner } from '../../../../src/sync/io/partition-runner.ts'
+import { PartitionRunner, type RunnerOptions } from '../../../../src/sync/io/partition-runner.ts'
 import { Slots } from '../../../../src/sync/io/slots.ts'
 import type { Upstream } from '../../../../src/sync/io/upstream.ts'
 import type { SourceRead } from '../../../../src/sync/ports.ts'
 import { MemorySource } from '../../../support/memory-source.ts'
+
+const BOUNDS = { maxCount: 1000, maxBytes: 1e6 }
 
 /** An empty server that takes what it is sent. */
 class EmptyUpstream implements Upstream {
@@ -29,6 +31,38 @@ class EmptyUpstream implements Upstream {
     this.firstSent.resolve()
     return 0n
   }
+}
+
+function runnerOf(
+  source: MemorySource,
+  partition: RunnerOptions['partition'],
+  budget: RunnerOptions['budget'],
+): PartitionRunner {
+  return new PartitionRunner({
+    route: parseRoute({ from: 'sensors/*', to: 'central:site/{topic}' }),
+    source: { streamName: 'sensors', topicName: 'temp' },
+    target: { streamName: 'site', topicName: 'temp' },
+    partition,
+    partitionCount: () => 1,
+    forwarder: {
+      idPrefix: () => 7n,
+      bounds: BOUNDS,
+      retry: { minDelayUs: 1000, maxDelayUs: 1000 },
+      blockedRetryUs: 1000,
+      settleUs: 0,
+      maxRefusals: 1,
+      maxDeadLettersInRow: 1,
+      tailPageCount: 10,
+      tailScanMaxCount: 10,
+      random: () => 0.5,
+    },
+    cursors: source,
+    deadLetters: undefined,
+    slots: new Slots(1),
+    budget,
+    clock: systemClock,
+    logger: silentLogger,
+  })
 }
 
 test('a read that comes when the link has gone and come back does not take the place of the batch that waits', async () => {
@@ -51,31 +85,7 @@ test('a read that comes when the link has gone and come back does not take the p
     waiting.resolve()
     return takeCount++ === 0 ? 20_000 : 0
   }
-  const runner = new PartitionRunner({
-    route: parseRoute({ from: 'sensors/*', to: 'central:site/{topic}' }),
-    source: { streamName: 'sensors', topicName: 'temp' },
-    target: { streamName: 'site', topicName: 'temp' },
-    partition,
-    partitionCount: () => 1,
-    forwarder: {
-      idPrefix: () => 7n,
-      bounds: { maxCount: 1000, maxBytes: 1e6 },
-      retry: { minDelayUs: 1000, maxDelayUs: 1000 },
-      blockedRetryUs: 1000,
-      settleUs: 0,
-      maxRefusals: 1,
-      maxDeadLettersInRow: 1,
-      tailPageCount: 10,
-      tailScanMaxCount: 10,
-      random: () => 0.5,
-    },
-    cursors: source,
-    deadLetters: undefined,
-    slots: new Slots(1),
-    budget: { take },
-    clock: systemClock,
-    logger: silentLogger,
-  })
+  const runner = runnerOf(source, partition, { take, leftBytes: () => Number.POSITIVE_INFINITY })
   const [first, second] = [new EmptyUpstream(), new EmptyUpstream()]
   runner.linkUp(first)
   await begun.promise
@@ -89,4 +99,28 @@ test('a read that comes when the link has gone and come back does not take the p
     [[0n, 3]],
   )
   runner.close()
+})
+
+test('a read takes no more than is left of the day, and as much as ever when nothing is', async () => {
+  const source = new MemorySource()
+  const [partition] = source.addTopic('sensors', 'temp', 1)
+  assert.ok(partition)
+  partition.append('a', 'b', 'c')
+  for (const [leftBytes, expected] of [
+    [700, 700],
+    [0, BOUNDS.maxBytes],
+    [Number.POSITIVE_INFINITY, BOUNDS.maxBytes],
+  ] as const) {
+    const asked = Promise.withResolvers<number>()
+    const read = partition.read.bind(partition)
+    partition.read = (fromOffset, maxCount, maxBytes) => {
+      asked.resolve(maxBytes)
+      return read(fromOffset, maxCount, maxBytes)
+    }
+    const runner = runnerOf(source, partition, { take: () => 0, leftBytes: () => leftBytes })
+    runner.linkUp(new EmptyUpstream())
+    assert.equal(await asked.promise, expected)
+    runner.close()
+    partition.read = read
+  }
 })
