@@ -104,5 +104,7 @@ export const MAX_REPLAYS = 16
 export const MAX_REPLAY_BYTES = 4 * KIB
 /** A peer whose first bytes do not say what it speaks is closed after this time: within a second, as promised. */
 export const UNDECIDED_TIMEOUT_MS = 500
+/** Before that, on a port that also speaks TLS: as long for the rest of a hello that began. Both together end within a second. */
+export const HELLO_TIMEOUT_MS = 400
 /** How often time limits are looked at. */
 export const SWEEP_INTERVAL_MS = 1000

@@ -7,9 +7,9 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls'
 import { EdgeError, messageOf } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
-import { detectProtocol } from '../../sdk/wire/detect.ts'
+import { detectProtocol, mayBecomeTls } from '../../sdk/wire/detect.ts'
 import type { ByteSession, ByteTransport } from './byte-session.ts'
-import { FIRST_BYTES_TIMEOUT_MS } from './defaults.ts'
+import { FIRST_BYTES_TIMEOUT_MS, HELLO_TIMEOUT_MS } from './defaults.ts'
 import { readShared } from './shared-read.ts'
 
 export interface ListenAddress {
@@ -120,14 +120,20 @@ function servePlain(accepted: Socket, options: TcpListenerOptions): Socket {
 function sniff(socket: Socket, options: TcpListenerOptions, secureContext: SecureContext, silent: Set<Socket>): Socket {
   logErrors(socket, options.logger)
   silent.add(socket)
-  const leave = () => void socket.destroy()
-  socket.setTimeout(FIRST_BYTES_TIMEOUT_MS, leave)
+  let bytes: Buffer = Buffer.alloc(0)
   // A peer that only looked whether somebody listens: half of its connection would stay.
-  socket.once('end', leave)
-  socket.once('close', () => silent.delete(socket))
-  socket.once('data', (bytes: Buffer) => {
+  const leave = () => void socket.destroy()
+  // Of one that stopped after a byte or two, the session says what they were.
+  const stop = () => (bytes.length === 0 ? leave() : decide())
+  const look = (piece: Buffer): void => {
+    bytes = bytes.length === 0 ? piece : Buffer.concat([bytes, piece])
+    if (mayBecomeTls(bytes)) socket.setTimeout(HELLO_TIMEOUT_MS)
+    else decide()
+  }
+  const decide = (): void => {
     socket.setTimeout(0)
-    socket.off('timeout', leave)
+    socket.off('data', look)
+    socket.off('timeout', stop)
     socket.off('end', leave)
     silent.delete(socket)
     socket.pause()
@@ -143,7 +149,11 @@ function sniff(socket: Socket, options: TcpListenerOptions, secureContext: Secur
       serveData(socket, options)
       socket.resume()
     }
-  })
+  }
+  socket.setTimeout(FIRST_BYTES_TIMEOUT_MS, stop)
+  socket.once('end', leave)
+  socket.once('close', () => silent.delete(socket))
+  socket.on('data', look)
   socket.resume()
   return socket
 }

@@ -40,6 +40,11 @@ export function detectProtocol(bytesView: Uint8Array): Detected {
   return bytesView.length >= VSR_HEAD_BYTES && isVsrRequest(view) ? 'vsr' : 'unknown'
 }
 
+/** Whether more bytes are needed to tell a ClientHello, of which a slow link may bring the first ones alone. */
+export function mayBecomeTls(bytesView: Uint8Array): boolean {
+  return bytesView.length < DECIDING_BYTES && bytesView[0] === TLS_HANDSHAKE
+}
+
 /**
  * Client side: what the first eight bytes tell that a server sends after a VSR ping. A classic server takes the zeros of
  * the ping's head for lengths of 0 and answers status 3.

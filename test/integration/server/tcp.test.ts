@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { connect } from 'node:net'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
 import { systemClock } from '../../../src/clock.ts'
 import type { LogFields, Logger } from '../../../src/logger.ts'
@@ -216,6 +217,39 @@ describe('TLS', () => {
     assert.equal((await plain.readClassic()).status, 0)
     plain.write(LOGIN)
     assert.equal((await plain.readClassic()).status, 0)
+  })
+
+  test('is told from plain connections also where the first bytes of the hello come one by one', async () => {
+    await using running = await startProtocolServer({ tls: { ...(await makeCertificate()), isRequired: false } })
+    const link = createServer((near) => {
+      const far = connect({ host: '127.0.0.1', port: running.listener.port, noDelay: true })
+      far.pipe(near)
+      near.once('data', async (hello: Buffer) => {
+        near.pause()
+        for (let at = 0; at < 7; at++) {
+          far.write(hello.subarray(at, at + 1))
+          await delay(2)
+        }
+        far.write(hello.subarray(7))
+        near.pipe(far)
+      })
+      for (const side of [near, far]) side.on('error', () => {})
+    }).listen(0, '127.0.0.1')
+    await once(link, 'listening')
+    const { answer } = await pingOverTls((link.address() as AddressInfo).port)
+    assert.deepEqual(answer, Buffer.alloc(8))
+    link.close()
+  })
+
+  test('a peer that stops after the first byte of a hello is shown out as any other that says nothing known', async () => {
+    const logger = recordingLogger()
+    const tls = { ...(await makeCertificate()), isRequired: false }
+    await using running = await startProtocolServer({ logger, tls })
+    using guest = await RawClient.connect(running.listener.port)
+    guest.write(Buffer.of(0x16))
+    await guest.ended()
+    const line = logger.lines.find(({ event }) => event === 'server.connection.refused')
+    assert.equal(line?.fields.first_bytes, '16')
   })
 
   test('can be required, and then a plain connection is closed', async () => {
