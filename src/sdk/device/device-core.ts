@@ -16,6 +16,7 @@ import {
   encodeBareFrame,
   encodeFrame,
   FIRST_FLIGHT_BYTES,
+  FRAMES,
   type Frame,
   type IgnorableFrame,
   LANE_COUNT,
@@ -77,7 +78,9 @@ interface Alias {
 }
 
 interface Subscription {
-  frame: Frame<'subscribe'>
+  readonly frame: Frame<'subscribe'>
+  /** In this session. */
+  isConfirmed: boolean
 }
 
 const KINDS: Readonly<Record<AliasKind, number>> = { bytes: 0, 'senml-cbor': 1, cbor: 2, numbers: 3 }
@@ -177,7 +180,7 @@ export class DeviceCore {
   ): number {
     const subscription = firstFree(this.#subscriptions, this.#limits.subscriptions)
     const frame: Frame<'subscribe'> = { type: 'subscribe', subscription, topic, from, window, options }
-    this.#subscriptions.set(subscription, { frame })
+    this.#subscriptions.set(subscription, { frame, isConfirmed: false })
     if (this.#isOpen) this.#control.push(encodeFrame(frame))
     return subscription
   }
@@ -216,7 +219,10 @@ export class DeviceCore {
       alias.datagramNumber = 0
       this.#control.push(encodeFrame(alias.frame))
     }
-    for (const { frame } of this.#subscriptions.values()) this.#control.push(encodeFrame(frame))
+    for (const subscription of this.#subscriptions.values()) {
+      subscription.isConfirmed = false
+      this.#control.push(encodeFrame(subscription.frame))
+    }
     for (const lane of this.#lanes) {
       lane.rewindTo(0)
       lane.holdUntilUs = 0
@@ -280,6 +286,7 @@ export class DeviceCore {
         this.#setWindow(frame)
         return []
       case 'subscribed':
+        this.#confirm(frame.subscription)
         return [{ type: 'subscribed', subscription: frame.subscription, next: frame.next }]
       case 'message':
         return this.#subscriptions.has(frame.subscription) ? [{ type: 'message', message: frame }] : []
@@ -342,9 +349,20 @@ export class DeviceCore {
     return sentUs === undefined || frame.time === null ? [] : [{ type: 'time', time: frame.time, sentUs }]
   }
 
-  #error(frame: Frame<'error'>): DeviceEvent[] {
-    const error = errorOfCode(frame.code, frame.text ?? '')
-    return error === null ? [] : [{ type: 'error', error }]
+  #confirm(subscription: number): void {
+    const found = this.#subscriptions.get(subscription)
+    if (found !== undefined) found.isConfirmed = true
+  }
+
+  #error({ code, text = '', of, ref }: Frame<'error'>): DeviceEvent[] {
+    const error = errorOfCode(code, text)
+    if (error === null) return []
+    const subscription = of === FRAMES.subscribe.number && ref !== null ? Number(ref) : undefined
+    // Of one that was confirmed it tells what is missing, and goes on. Another will never bring a message.
+    if (subscription === undefined || this.#subscriptions.get(subscription)?.isConfirmed !== false)
+      return [{ type: 'error', error }]
+    this.#subscriptions.delete(subscription)
+    return [{ type: 'subscription-ended', subscription, error }]
   }
 
   // ---- sending -----------------------------------------------------------------------------------------------------------

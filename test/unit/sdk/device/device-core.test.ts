@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DeviceCore } from '../../../../src/sdk/device/device-core.ts'
-import { decodeFrame, EdgeFrameAssembler, type Frame, MAX_FRAME_BYTES } from '../../../../src/sdk/wire/edge/index.ts'
+import {
+  decodeFrame,
+  EDGE_CODES,
+  EdgeFrameAssembler,
+  FRAMES,
+  type Frame,
+  MAX_FRAME_BYTES,
+} from '../../../../src/sdk/wire/edge/index.ts'
 
 const IDENTITY = { name: 'dev-1', auth: Uint8Array.of(1, 2, 3), epoch: 7 }
 
@@ -164,4 +171,24 @@ test('a silent edge is noticed after the idle time, and pinged before', () => {
     ['ping'],
   )
   assert.equal(core.tick(30_000_001, 30_000), false)
+})
+
+test('a subscription that is refused ends with the reason; one that goes on tells what is missing', () => {
+  const { core } = deviceWith()
+  core.opened(0, 0)
+  core.received(welcome(null), 1)
+  const [refused, missing] = [1, 2].map(() =>
+    core.subscribe('sensors/climate', 'oldest', { bytes: 1000, messages: 10 }),
+  )
+  assert.ok(refused !== undefined && missing !== undefined)
+  core.received({ type: 'subscribed', subscription: missing, next: 0n }, 2)
+  const about = (ref: number, code: number) =>
+    core.received({ type: 'error', code, of: FRAMES.subscribe.number, ref, retryMs: null, text: 'why' }, 3)
+  const codesOf = (events: ReturnType<typeof about>) =>
+    events.map((event) => [event.type, 'error' in event ? event.error?.code : undefined])
+  assert.deepEqual(codesOf(about(refused, EDGE_CODES.forbidden.code)), [['subscription-ended', 'EDGE_FORBIDDEN']])
+  assert.deepEqual(codesOf(about(missing, EDGE_CODES.offsetGone.code)), [['error', 'EDGE_OFFSET_GONE']])
+  core.opened(10, 0)
+  const again = sent(core).flatMap((frame) => (frame.type === 'subscribe' ? [frame.subscription] : []))
+  assert.deepEqual(again, [missing])
 })
