@@ -76,6 +76,7 @@ export class Producer implements AsyncDisposable {
   #isSending = false
   #timer: ReturnType<typeof setTimeout> | null = null
   #isClosing = false
+  #closing: Promise<void> | undefined
   #droppedCount = 0
   /** Given up behind the batch on its way: the spool counts from the oldest, so it learns of them with the batch. */
   readonly #droppedBehind: Entry[] = []
@@ -144,9 +145,13 @@ export class Producer implements AsyncDisposable {
     while (this.#queue.length > 0) await new Promise<void>((resolve) => this.#idleWaiters.push(resolve))
   }
 
-  /** Flushes within `timeoutMs` (0: sends nothing more), then gives up what is left; a spool keeps it. Idempotent. */
-  async close(timeoutMs = 5000): Promise<void> {
-    if (this.#isClosing) return
+  /** Flushes within `timeoutMs` (0: sends nothing more), then gives up what is left; a spool keeps it. A second call waits for the first. */
+  close(timeoutMs = 5000): Promise<void> {
+    this.#closing ??= this.#close(timeoutMs)
+    return this.#closing
+  }
+
+  async #close(timeoutMs: number): Promise<void> {
     this.#isClosing = true
     for (const wake of this.#roomWaiters.splice(0)) wake()
     if (timeoutMs > 0) {

@@ -35,3 +35,19 @@ test('a producer that tries again for as long as it lives keeps nothing of the a
   await producer.close(0)
   await assert.rejects(sent, { code: 'EDGE_SHUTTING_DOWN' })
 })
+
+test('a second close waits until the first one has sent what was queued', async () => {
+  const taken = Promise.withResolvers<null>()
+  const client = { clock: systemClock, random: Math.random, messages: { sendBatch: () => taken.promise } }
+  const producer = new Producer(client as unknown as Client, { stream: 's', topic: 't', lingerMs: 0 })
+  const sent = producer.send({ payload: new Uint8Array(1) })
+  let isOver = false
+  void producer.close()
+  const again = producer.close().then(() => {
+    isOver = true
+  })
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.equal(isOver, false)
+  taken.resolve(null)
+  await Promise.all([sent, again])
+})
