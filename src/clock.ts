@@ -1,6 +1,9 @@
 /** Microseconds a millisecond: times are µs, timers and settings ms. */
 export const US_MS = 1000
 
+/** A wall clock that shows less, µs, was never set: this program is younger. 2025-01-01. */
+export const EARLIEST_WALL_US = 1_735_689_600_000_000n
+
 /** Time as everyone below the composition root sees it: handed in, so that tests and the simulation move it. */
 export interface Clock {
   /** Wall clock, µs since the Unix epoch. May step in both directions. */

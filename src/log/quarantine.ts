@@ -1,3 +1,4 @@
+import { EARLIEST_WALL_US } from '../clock.ts'
 import type { FileSystem } from './io/file-system.ts'
 
 export const QUARANTINE = 'quarantine'
@@ -82,7 +83,8 @@ export class Quarantine {
     let sizeBytes = entries.reduce((sum, entry) => sum + entry.sizeBytes, 0)
     let count = entries.length
     const dropped = entries.filter((entry) => {
-      const isOld = nowUs - entry.setAsideAtUs > maxAgeUs
+      // Of one that was set aside while the clock was not set nobody knows how old it is.
+      const isOld = entry.setAsideAtUs >= EARLIEST_WALL_US && nowUs - entry.setAsideAtUs > maxAgeUs
       const isMuch = (sizeBytes > maxBytes && entry !== newest) || count > MAX_ENTRIES
       if (!isOld && !isMuch) return false
       sizeBytes -= entry.sizeBytes

@@ -1,5 +1,9 @@
 /** Which of the log's old files go. Their numbers rise and are never given again, so a name always means the same lines. Pure. */
 
+import { EARLIEST_WALL_US } from '../clock.ts'
+
+const EARLIEST_MS = Number(EARLIEST_WALL_US / 1000n)
+
 export interface LogFileLimits {
   /** A file that would become larger is closed and numbered; 0 is off. */
   readonly maxFileBytes: number
@@ -27,7 +31,9 @@ export function planLogSweep(files: readonly OldLogFile[], limits: LogFileLimits
   let keptBytes = maxFileBytes
   const gone = newestFirst.filter(({ sizeBytes, writtenMs }) => {
     keptBytes += sizeBytes
-    return nowMs - writtenMs > retentionMs || (maxTotalBytes > 0 && keptBytes > maxTotalBytes)
+    // Of one that was written while the clock was not set nobody knows how old it is.
+    const isOld = writtenMs >= EARLIEST_MS && nowMs - writtenMs > retentionMs
+    return isOld || (maxTotalBytes > 0 && keptBytes > maxTotalBytes)
   })
   return gone.map(({ number }) => number).reverse()
 }

@@ -7,7 +7,7 @@ import { createNodeFileSystem } from '../../../src/log/io/node-file-system.ts'
 import { Quarantine } from '../../../src/log/quarantine.ts'
 
 const DAY_US = 86_400_000_000n
-const NOW_US = 1_700_000_000_000_000n
+const NOW_US = 1_800_000_000_000_000n
 
 let folder: string
 let quarantine: Quarantine
@@ -74,6 +74,16 @@ test('what is too old is dropped, to the microsecond', () => {
   assert.deepEqual(quarantine.sweep(NOW_US + 30n * DAY_US), [])
   assert.equal(quarantine.sweep(NOW_US + 30n * DAY_US + 1n).length, 1)
   assert.deepEqual(quarantine.list(), [])
+})
+
+test('what was set aside while the clock was not set does not go for its age, which nobody knows', () => {
+  put('a', 1, 5_000_000n)
+  assert.deepEqual(quarantine.sweep(NOW_US), [])
+  put('b', 100, NOW_US)
+  assert.deepEqual(
+    quarantine.sweep(NOW_US).map(({ origin }) => origin),
+    ['a'],
+  )
 })
 
 test('a file that came here otherwise is the oldest', () => {

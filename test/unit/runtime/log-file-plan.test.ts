@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { isLogFileFull, type LogFileLimits, planLogSweep } from '../../../src/runtime/log-file-plan.ts'
 
 const LIMITS: LogFileLimits = { maxFileBytes: 100, maxTotalBytes: 400, retentionMs: 1000 }
-const NOW_MS = 10_000
+const NOW_MS = 1_800_000_000_000
 
 const file = (number: number, sizeBytes = 100, ageMs = 0) => ({ number, sizeBytes, writtenMs: NOW_MS - ageMs })
 
@@ -22,4 +22,10 @@ test('the oldest files go when all of them and a full one would be too large tog
 
 test('files go by age whatever their size, and a clock that was set back keeps them', () => {
   assert.deepEqual(planLogSweep([file(1, 1, 1001), file(2, 1, 1000), file(3, 1, -5000)], LIMITS, NOW_MS), [1])
+})
+
+test('files that were written while the clock was not set go for their size alone', () => {
+  const old = (number: number) => ({ number, sizeBytes: 100, writtenMs: 5000 })
+  assert.deepEqual(planLogSweep([old(1), file(2)], LIMITS, NOW_MS), [])
+  assert.deepEqual(planLogSweep([old(1), file(2), file(3), file(4)], LIMITS, NOW_MS), [1])
 })

@@ -5,6 +5,7 @@
  * trustworthy source (edge, NTP, GNSS); the edge's (its time when a frame gave the uptime); the device's real time clock
  * where it is plausible. None: the time of arrival.
  */
+import { EARLIEST_WALL_US } from '../../../clock.ts'
 import type { SourcedTime, When } from '../../../sdk/wire/edge/index.ts'
 import type { Moment } from './exchange.ts'
 
@@ -12,8 +13,6 @@ import type { Moment } from './exchange.ts'
 const MAX_BOOTS = 8
 const SOURCE_RTC = 0
 const DAY_US = 86_400_000_000n
-/** A real time clock that shows less was never set: this protocol is younger. 2025-01-01. */
-const EARLIEST_US = 1_735_689_600_000_000n
 const LATEST_US = 0xffff_ffff_ffff_ffffn
 
 interface BootMapping {
@@ -45,7 +44,7 @@ export class DeviceClock {
     if (wall === null) return
     const wallUs = BigInt(wall.seconds) * 1_000_000n + BigInt(wall.milliseconds) * 1000n
     if (wall.source !== SOURCE_RTC) mapping.deviceUs = wallUs
-    else if (wallUs >= EARLIEST_US && wallUs <= now.wallUs + DAY_US) mapping.rtcUs = wallUs
+    else if (wallUs >= EARLIEST_WALL_US && wallUs <= now.wallUs + DAY_US) mapping.rtcUs = wallUs
   }
 
   declareCurrent(wall: SourcedTime | null, now: Moment): void {
