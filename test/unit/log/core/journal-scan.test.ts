@@ -88,3 +88,22 @@ test('a group above the proof that is not whole ends the log, and all behind it 
   ])
   assert.deepEqual(sequencesOf([torn]), ['1/1'])
 })
+
+test('a file full of the smallest groups is followed without going through all of them for each', () => {
+  const count = 16_000
+  let lookCount = 0
+  const groups = Array.from({ length: count }, (_, index): FoundGroup => {
+    const previousCrc = index === 0 ? 0 : 1000 + index
+    const written = { sequence: index + 1, ordinal: 1, sessionFirst: 1, durableSequence: index, previousCrc }
+    const { header, isWhole } = groupOf(written, 1, index)
+    return {
+      isWhole,
+      get header() {
+        lookCount++
+        return header
+      },
+    }
+  })
+  assert.equal(scanJournal([{ id: 0, generation: 1, groups }]).chain.length, count)
+  assert.ok(lookCount < 50 * count, `${lookCount} looks at ${count} groups`)
+})
