@@ -281,9 +281,34 @@ export class PartitionReader {
     }
   }
 
+  /**
+   * How many segments begin before `timeUs`, those among them that cannot be read included: times never fall within a
+   * partition. There may be thousands, and to look into all of them would take seconds.
+   */
+  #countBegunBefore(partition: ReadablePartition, timeUs: bigint): number {
+    const timeOf = (segment: Segment): bigint | undefined =>
+      segment.firstAppendUs ?? this.#indexOf(partition, segment).entry(0)?.firstTimeUs
+    let low = 0
+    let high = partition.segments.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      let at = middle
+      let firstTimeUs: bigint | undefined
+      // One that cannot be read goes with the one before it.
+      for (; at >= low; at--) {
+        const segment = partition.segments[at]
+        firstTimeUs = segment && timeOf(segment)
+        if (firstTimeUs !== undefined) break
+      }
+      if (firstTimeUs === undefined || firstTimeUs < timeUs) low = middle + 1
+      else high = at
+    }
+    return low
+  }
+
   async #offsetInSegments(partition: ReadablePartition, timeUs: bigint, start: bigint, end: bigint): Promise<bigint> {
-    // From behind: the last block that begins before the time holds the answer, or the one after it begins with it.
-    for (let at = partition.segments.length - 1; at >= 0; at--) {
+    // The last block that begins before the time holds the answer, or the one after it begins with it.
+    for (let at = this.#countBegunBefore(partition, timeUs) - 1; at >= 0; at--) {
       const segment = partition.segments[at]
       if (segment === undefined) continue
       const index = this.#indexOf(partition, segment)
