@@ -88,6 +88,11 @@ export class Journal {
     return this.#refusal
   }
 
+  /** Nothing is taken any more. */
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
   /** Number of this machine start. */
   get boot(): number {
     return this.#options.start.boot
@@ -151,10 +156,11 @@ export class Journal {
     if (this.#commit.appended(isBuffered, batch.size, this.#nowUs())) this.#soon()
   }
 
-  /** Resolves when everything appended so far is synced. @throws EDGE_APPEND_FAILED. */
+  /** Resolves when everything appended so far is synced. @throws EDGE_APPEND_FAILED, EDGE_SHUTTING_DOWN. */
   flush(): Promise<void> {
     if (this.#syncedCount === this.#appendedCount) return Promise.resolve()
     if (this.#refusal !== undefined) return Promise.reject(this.#refusal)
+    if (this.#isClosed) return Promise.reject(new EdgeError('EDGE_SHUTTING_DOWN', 'the log is closed'))
     this.#commit.force()
     this.#soon()
     return this.#flushes.wait(this.#appendedCount)

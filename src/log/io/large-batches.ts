@@ -64,12 +64,17 @@ interface Waiting {
   readonly tag: ProducerTag | undefined
 }
 
+/** What one that waits takes beside its bytes, about: small batches behind a large one are bounded as well. */
+const WAITING_COST_BYTES = 512
 /** Written per turn of the event loop: a write of 64 MB at once would stop everything else. */
 const CHUNK_SIZE = 1024 * 1024
 
 export class LargeBatches {
   readonly #options: LargeBatchesOptions
-  #queue: Waiting[] = []
+  /** In order. One large batch may have a hundred thousand small ones behind it: nothing is found by going through them. */
+  readonly #queue = new Set<Waiting>()
+  /** How many of each partition and of each producer wait. */
+  readonly #counts = new Map<LogPartition | number, number>()
   #waitingBytes = 0
   #running: Promise<void> | undefined
   /** Nothing is taken behind what is given up. */
@@ -80,12 +85,13 @@ export class LargeBatches {
   }
 
   hasRoom(sizeBytes: number): boolean {
-    return !this.#isGivingUp && this.#waitingBytes + sizeBytes <= this.#options.maxWaitingBytes
+    const takenBytes = this.#waitingBytes + this.#queue.size * WAITING_COST_BYTES
+    return !this.#isGivingUp && takenBytes + sizeBytes <= this.#options.maxWaitingBytes
   }
 
   /** Whether a batch of that partition or that producer waits, so that later ones must as well. */
   holds(partition: LogPartition | undefined, tag: ProducerTag | undefined): boolean {
-    return this.#queue.some((waiting) => isBehind(waiting, partition, tag))
+    return this.#queue.size > 0 && namesOf({ partition, tag }).some((name) => this.#counts.has(name))
   }
 
   /** Copies the batch; the caller has asked `hasRoom`. */
@@ -95,7 +101,8 @@ export class LargeBatches {
     recordsView: Uint8Array,
     tag: ProducerTag | undefined,
   ): void {
-    this.#queue.push({ partition, batch, recordsBytes: new Uint8Array(recordsView), tag })
+    this.#queue.add({ partition, batch, recordsBytes: new Uint8Array(recordsView), tag })
+    for (const name of namesOf({ partition, tag })) this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1)
     this.#waitingBytes += recordsView.length
     this.#running ??= this.#run()
   }
@@ -106,7 +113,7 @@ export class LargeBatches {
   }
 
   async #run(): Promise<void> {
-    for (let next = this.#queue[0]; next !== undefined; next = this.#queue[0]) {
+    for (let [next] = this.#queue; next !== undefined; [next] = this.#queue) {
       try {
         await this.#submit(next)
         this.#remove([next])
@@ -117,26 +124,45 @@ export class LargeBatches {
     this.#running = undefined
   }
 
-  async #submit({ partition, batch, recordsBytes, tag }: Waiting): Promise<void> {
-    const isLarge = partition !== undefined && batch.fields.kind === BATCH_KIND.external
-    const segment = isLarge ? await this.#writeFile(partition, batch, recordsBytes, tag) : undefined
+  async #submit(waiting: Waiting): Promise<void> {
+    const { partition, batch, recordsBytes } = waiting
+    if (partition === undefined || batch.fields.kind !== BATCH_KIND.external) {
+      await this.#enter(waiting, recordsBytes)
+      return
+    }
+    this.#refuseWhenClosed()
+    const segment = await this.#writeFile(partition, waiting)
+    try {
+      await this.#enter(waiting, referenceTo(segment), segment)
+    } catch (error) {
+      // Nothing refers to it. Left there it would take its place on the disk until the next start.
+      this.#unlinkQuietly(segment.path)
+      throw error
+    }
+  }
+
+  /** Waits for room in the journal, and appends in the turn in which there is some. */
+  async #enter({ partition, batch, tag }: Waiting, bodyView: Uint8Array, segment?: Segment): Promise<void> {
     const { journal } = this.#options
-    while (!journal.hasRoom(EXTERNAL_BODY_SIZE + MAX_TAG_SIZE + (isLarge ? 0 : recordsBytes.length))) {
+    while (!journal.hasRoom(MAX_TAG_SIZE + bodyView.length)) {
       if (journal.refusal !== undefined) throw journal.refusal
+      this.#refuseWhenClosed()
       await new Promise<void>((resolve) => journal.onceRoom(resolve))
     }
     if (partition?.isRemoved) throw new EdgeError('EDGE_PARTITION_NOT_FOUND', 'the partition was deleted meanwhile')
     if (segment !== undefined) partition?.externals.set(batch.fields.baseOffset, segment)
-    const bodyView = segment === undefined ? recordsBytes : referenceTo(segment)
     journal.append(batch, partition?.watermark.isBuffered === true, bodyView, tag)
+  }
+
+  /** A closed journal has no room ever again. */
+  #refuseWhenClosed(): void {
+    if (this.#options.journal.isClosed) throw new EdgeError('EDGE_SHUTTING_DOWN', 'the log was closed meanwhile')
   }
 
   /** A file in the form of a segment with one block; durable with its name when it resolves. */
   async #writeFile(
     partition: LogPartition,
-    batch: PendingBatch,
-    recordsBytes: Uint8Array,
-    tag: ProducerTag | undefined,
+    { batch, recordsBytes, tag }: Pick<Waiting, 'batch' | 'recordsBytes' | 'tag'>,
   ): Promise<Segment> {
     const { codec, checksum, fileSystem, storeIdBytes, keys, nextRunNumber, randomU32 } = this.#options
     const { fields, endOffset } = batch
@@ -180,8 +206,13 @@ export class LargeBatches {
     fileSystem.makeDirectory(directory)
     const padding = batchSize(stored.length) - BATCH_HEADER_SIZE - stored.length
     await this.#writeSynced(segment, [area.bytes, stored, new Uint8Array(padding)])
-    await fileSystem.syncDirectory(directory)
-    await fileSystem.syncDirectory(directory.slice(0, directory.lastIndexOf('/')))
+    try {
+      await fileSystem.syncDirectory(directory)
+      await fileSystem.syncDirectory(directory.slice(0, directory.lastIndexOf('/')))
+    } catch (error) {
+      this.#unlinkQuietly(segment.path)
+      throw error
+    }
     return segment
   }
 
@@ -207,6 +238,14 @@ export class LargeBatches {
     handle.close()
     segment.sizeBytes = position
     written(position, 1)
+  }
+
+  #unlinkQuietly(path: string): void {
+    try {
+      this.#options.fileSystem.unlink(path)
+    } catch {
+      // The next start removes what nothing refers to.
+    }
   }
 
   /**
@@ -250,22 +289,28 @@ export class LargeBatches {
         for (const name of [partition, tag?.device, batch.before])
           if (name !== undefined && name !== null) names.add(name)
       }
-      added = this.#queue.filter((waiting) => !bound.has(waiting) && isBound(waiting))
+      added = [...this.#queue].filter((waiting) => !bound.has(waiting) && isBound(waiting))
     }
-    return this.#queue.filter((waiting) => bound.has(waiting))
+    return [...this.#queue].filter((waiting) => bound.has(waiting))
   }
 
   #remove(done: readonly Waiting[]): void {
-    for (const { recordsBytes } of done) this.#waitingBytes -= recordsBytes.length
-    this.#queue = this.#queue.filter((waiting) => !done.includes(waiting))
+    for (const waiting of done) {
+      this.#queue.delete(waiting)
+      this.#waitingBytes -= waiting.recordsBytes.length
+      for (const name of namesOf(waiting)) {
+        const left = (this.#counts.get(name) ?? 0) - 1
+        if (left > 0) this.#counts.set(name, left)
+        else this.#counts.delete(name)
+      }
+    }
     this.#options.journal.roomMade()
   }
 }
 
-/** Whether a batch of that partition and tag, appended later, must wait for `waiting`. */
-function isBehind(waiting: Waiting, partition: LogPartition | undefined, tag: ProducerTag | undefined): boolean {
-  if (partition !== undefined && waiting.partition === partition) return true
-  return tag !== undefined && waiting.tag?.device === tag.device
+/** What a batch has in common with those that must wait for it: its partition, and the number of its producer. */
+function namesOf({ partition, tag }: Pick<Waiting, 'partition' | 'tag'>): readonly (LogPartition | number)[] {
+  return [partition ?? [], tag?.device ?? []].flat()
 }
 
 /** Nobody else must be told before them. */
