@@ -8,6 +8,8 @@ import type { Scheduler } from './scheduler.ts'
 
 /** Each takes a tenth of a millisecond, on a slow card one. */
 const UNLINKED_PER_TURN = 32
+/** Of a segment that was not read since the start the index is: a hundred KiB or two. */
+const COUNTED_PER_TURN = 8
 
 export interface SegmentRemovalOptions {
   readonly fileSystem: FileSystem
@@ -43,7 +45,7 @@ export class SegmentRemoval {
       // Looked at now: a repack that ran before may have made other segments of the same messages.
       const chosen = this.#options.closedSegments(partition).slice(0, count)
       const passing = chosen.findIndex(({ endOffset }) => lastOffset !== null && endOffset - 1n > lastOffset)
-      const dropped = totalOf(passing < 0 ? chosen : chosen.slice(0, passing))
+      const dropped = await this.#totalOf(passing < 0 ? chosen : chosen.slice(0, passing))
       if (dropped !== undefined) await this.#dropBelow(partition, dropped.endOffset)
       return dropped
     })
@@ -71,13 +73,31 @@ export class SegmentRemoval {
     for (const path of this.#takeBelow(partition, offset)) this.#unlink(path)
   }
 
+  /** Counted before the files go. What a segment holds may have to be read from it: others have their turn in between. */
+  async #totalOf(segments: readonly SealedSegment[]): Promise<DroppedSegments | undefined> {
+    const [first, last] = [segments.at(0), segments.at(-1)]
+    if (first === undefined || last === undefined) return undefined
+    let messageCount = 0
+    let sizeBytes = 0
+    for (const [at, segment] of segments.entries()) {
+      if (at > 0 && at % COUNTED_PER_TURN === 0) await this.#nextTurn()
+      messageCount += segment.messageCount
+      sizeBytes += segment.sizeBytes
+    }
+    const { baseOffset: fromOffset } = first
+    return { count: segments.length, fromOffset, endOffset: last.endOffset, messageCount, sizeBytes }
+  }
+
   /** Thousands of files may go at once: others have their turn in between. A stop in the middle is made up at open. */
   async #unlinkInTurns(paths: readonly string[]): Promise<void> {
     for (const [at, path] of paths.entries()) {
-      if (at > 0 && at % UNLINKED_PER_TURN === 0)
-        await new Promise<void>((resolve) => this.#options.scheduler.nextTurn(resolve))
+      if (at > 0 && at % UNLINKED_PER_TURN === 0) await this.#nextTurn()
       this.#unlink(path)
     }
+  }
+
+  #nextTurn(): Promise<void> {
+    return new Promise((resolve) => this.#options.scheduler.nextTurn(resolve))
   }
 
   #unlink(path: string): void {
@@ -120,18 +140,5 @@ export class SegmentRemoval {
       if (!isFull || !makeRoom()) throw error
       await descriptors.raiseFloor(key, offset)
     }
-  }
-}
-
-/** Counted before the files go. */
-function totalOf(segments: readonly SealedSegment[]): DroppedSegments | undefined {
-  const [first, last] = [segments.at(0), segments.at(-1)]
-  if (first === undefined || last === undefined) return undefined
-  return {
-    count: segments.length,
-    fromOffset: first.baseOffset,
-    endOffset: last.endOffset,
-    messageCount: segments.reduce((sum, { messageCount }) => sum + messageCount, 0),
-    sizeBytes: segments.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
   }
 }

@@ -149,6 +149,8 @@ class Planner {
       if (excessBytes >= 0) this.#refuse(slots, topic.overflow)
       return
     }
+    // Asked before anything is looked at: the time of a segment may cost a read.
+    if (excessBytes <= 0) return
     for (const { slot, segment } of oldestFirst(slots, ({ closed }) => closed, isHeld)) {
       if (excessBytes <= 0) return
       this.#take(slot, segment, 'topic-size')
@@ -201,6 +203,7 @@ class Planner {
   }
 
   #relieve(slots: readonly Slot[], reason: 'disk-budget' | 'disk-budget-unread', isEnough: () => boolean): void {
+    if (isEnough()) return
     const isKept = reason === 'disk-budget' ? isHeld : isNeverHeld
     for (const { slot, segment } of oldestFirst(slots, filesOf, isKept)) {
       if (isEnough()) return

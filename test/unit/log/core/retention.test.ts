@@ -377,3 +377,14 @@ test('what lies in the journal is not dropped for a full disk: that would free n
   const old = topic({ messageExpiryUs: 100n, partitions: [{ ...part, active }] })
   assert.deepEqual(gone(plan([old], full)), [[1, 'expired', 2]])
 })
+
+test('where nothing has to go, no segment is looked into', () => {
+  const unread = segments(1, 2).map((segment) => ({
+    ...segment,
+    get lastAppendUs(): bigint {
+      throw new Error('the time of a segment was read')
+    },
+  }))
+  const topics = [topic({ maxSizeBytes: 1000n, partitions: [partition(1, unread), partition(2, unread, 3n)] })]
+  assert.deepEqual(gone(plan(topics)), [])
+})
