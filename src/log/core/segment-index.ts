@@ -82,6 +82,12 @@ export class SegmentIndex {
     return this.#countBelow(0, Number(offset) + 1)
   }
 
+  /** The blocks that begin below `offset`, as they lie here. */
+  below(offset: bigint): SegmentIndex {
+    const count = this.countUpTo(offset - 1n)
+    return count === this.#count ? this : new SegmentIndex(this.#area.bytes.subarray(0, count * INDEX_ENTRY_SIZE))
+  }
+
   /** How many blocks begin before `timeUs`: times never fall within a partition. */
   countBefore(timeUs: bigint): number {
     return this.#countBelow(TIME_AT, Number(timeUs))

@@ -80,7 +80,8 @@ export class SegmentFiles {
     const handle = this.file(segment.path)
     const trailer = readTrailer(handle, segment.seed)
     const stored = trailer === undefined ? undefined : readIndex(handle, trailer, this.#options.checksum)
-    const index = stored ?? this.#indexFromBlocks(segment, handle)
+    // What a repack that is still under way has closed it with, or what the next file's name cuts off, does not count.
+    const index = stored?.below(segment.endOffset) ?? this.#indexFromBlocks(segment, handle)
     segment.blockCount = index.count
     segment.firstAppendUs = index.entry(0)?.firstTimeUs
     segment.messageCount = index.recordCount
