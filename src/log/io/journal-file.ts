@@ -44,6 +44,8 @@ export class JournalFile {
   position = FIRST_GROUP_AT
   /** Not to be recycled: groups in it are to be written again elsewhere, and were not synced there yet. */
   isHeld = false
+  /** Takes no more groups, though there may be room. */
+  isLeft = false
   /** A sync or write on it failed, or may have: it is made anew instead of being recycled. */
   hasFailed = false
   /** Monotonic µs of its first group, to repack it when it grows old. */
@@ -135,6 +137,7 @@ export class JournalFile {
     this.generation = header.generation
     this.salt = header.salt
     this.position = FIRST_GROUP_AT
+    this.isLeft = false
     this.firstGroupUs = undefined
     this.firstSequence = undefined
     this.#sessions.length = 0

@@ -178,7 +178,7 @@ export class Journal {
   leaveFile(): void {
     const active = this.#files.active
     if (active === undefined) return
-    active.position = active.size
+    active.isLeft = true
     this.#leaveIfFull(active)
   }
 
@@ -291,7 +291,7 @@ export class Journal {
   #fileFor(length: number): JournalFile | undefined {
     const active = this.#files.active
     if (active !== undefined) {
-      if (active.position + length <= active.groupsEnd) return active
+      if (!active.isLeft && active.position + length <= active.groupsEnd) return active
       if (!this.#leave(active)) return undefined
     }
     const next = this.#files.activate()
@@ -309,7 +309,8 @@ export class Journal {
     const isUnsynced = this.#unsynced.length > 0 || this.#commit.isSyncing
     if (isUnsynced && !this.#rules.isFileLeftUnsynced) {
       this.#commit.force()
-      this.#soon()
+      // Else the sync that runs asks when it ends: asked in every turn until then, nothing else would have one.
+      if (!this.#commit.isSyncing) this.#soon()
       return false
     }
     active.state = 'sealed'
@@ -319,7 +320,7 @@ export class Journal {
 
   /** Also without a next group: what lies in a full file may be repacked. */
   #leaveIfFull(active: JournalFile): void {
-    if (active.position >= active.groupsEnd) this.#leave(active)
+    if (active.isLeft || active.position >= active.groupsEnd) this.#leave(active)
   }
 
   #countPages(position: number, length: number): void {
