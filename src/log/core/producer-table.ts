@@ -9,6 +9,7 @@
 import { EdgeError } from '../../errors.ts'
 import type { ProducerTag } from '../api.ts'
 import type { ProducerSequence } from '../ports.ts'
+import { later } from './offset.ts'
 
 export const MAX_EPOCHS = 4
 
@@ -70,17 +71,18 @@ export class ProducerSequences {
 
   /** The promise of a batch with that tag holds. */
   settled(tag: ProducerTag, seenAtUs: bigint): void {
-    this.#raise(tag, lastOf(tag), seenAtUs)
+    this.#raise(tag, lastOf(tag), this.#seenAt(tag, seenAtUs))
   }
 
   /** A batch with that tag is on stable storage. */
   synced(tag: ProducerTag, seenAtUs: bigint): void {
     const have = lastOf(tag)
-    const lane = this.#raise(tag, have, seenAtUs)
+    const lane = this.#raise(tag, have, this.#seenAt(tag, seenAtUs))
     if (have <= lane.durable) return
     lane.durable = have
     const { device, epoch, lane: number } = tag
-    this.#changed.set(`${device}/${epoch}/${number}`, { device, epoch, lane: number, have, seenAtUs })
+    const row = { device, epoch, lane: number, have, seenAtUs: lane.seenAtUs }
+    this.#changed.set(`${device}/${epoch}/${number}`, row)
   }
 
   /** What the checkpoint lacks, once. */
@@ -109,20 +111,23 @@ export class ProducerSequences {
     epochs.set(at.epoch, lanes)
     const lane = lanes.get(at.lane) ?? { have: -1, seenAtUs, durable: -1 }
     lanes.set(at.lane, lane)
-    if (have > lane.have) {
-      lane.have = have
-      lane.seenAtUs = seenAtUs
-    }
+    if (have > lane.have) lane.have = have
+    lane.seenAtUs = later(lane.seenAtUs, seenAtUs)
     if (epochs.size > MAX_EPOCHS) this.#dropOldestEpoch(at.device, epochs)
     return lane
   }
 
+  /** An epoch that begins is the newest, also by a clock that stands before the times of the others: else it would go at once. */
+  #seenAt({ device, epoch }: ProducerTag, nowUs: bigint): bigint {
+    const epochs = this.#devices.get(device)
+    if (epochs === undefined || epochs.has(epoch)) return nowUs
+    return [...epochs.values()].map(lastSeen).reduce(later, nowUs)
+  }
+
   #dropOldestEpoch(device: number, epochs: Map<number, Map<number, Lane>>): void {
-    const seen = (lanes: Map<number, Lane>): bigint =>
-      [...lanes.values()].reduce((newest, each) => (each.seenAtUs > newest ? each.seenAtUs : newest), 0n)
-    const [oldest] = [...epochs].sort(([, a], [, b]) => (seen(a) < seen(b) ? -1 : 1))
-    if (oldest === undefined) return
-    const [epoch, lanes] = oldest
+    const [epoch, lanes] = [...epochs].reduce((oldest, each) =>
+      lastSeen(each[1]) < lastSeen(oldest[1]) ? each : oldest,
+    )
     epochs.delete(epoch)
     for (const [lane, { have, seenAtUs }] of lanes) {
       this.#changed.delete(`${device}/${epoch}/${lane}`)
@@ -130,5 +135,8 @@ export class ProducerSequences {
     }
   }
 }
+
+const lastSeen = (lanes: ReadonlyMap<number, Lane>): bigint =>
+  [...lanes.values()].reduce((newest, { seenAtUs }) => later(newest, seenAtUs), 0n)
 
 const lastOf = ({ firstSequence, sequenceCount }: ProducerTag): number => firstSequence + sequenceCount - 1

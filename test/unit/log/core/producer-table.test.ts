@@ -1,7 +1,7 @@
 /** Numbers of producers: seen when promised, written down when synced. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ProducerSequences } from '../../../../src/log/core/producer-table.ts'
+import { MAX_EPOCHS, ProducerSequences } from '../../../../src/log/core/producer-table.ts'
 
 const tag = (firstSequence: number, sequenceCount = 1) => ({
   device: 1,
@@ -33,4 +33,23 @@ test('a number that only the journal or the checkpoint knows is never given to a
   const sequences = new ProducerSequences(4)
   sequences.settled({ ...tag(1), device: 6 }, 10n)
   assert.equal(sequences.newDevice('new'), 7)
+})
+
+test('an epoch that begins while the clock stands before the times of the others stays, and the oldest of them goes', () => {
+  const sequences = new ProducerSequences(4)
+  for (let epoch = 1; epoch <= MAX_EPOCHS; epoch++) sequences.synced({ ...tag(5), epoch }, BigInt(1000 + epoch))
+  for (const epoch of [50, 51]) {
+    sequences.settled({ ...tag(1), epoch }, 3n)
+    sequences.synced({ ...tag(1), epoch }, 3n)
+    sequences.synced({ ...tag(2), epoch }, 4n)
+  }
+  const known = [1, 2, 3, MAX_EPOCHS, 50, 51].filter((epoch) => sequences.have(1, epoch, 0) !== undefined)
+  assert.deepEqual(known, [3, MAX_EPOCHS, 50, 51])
+  assert.equal(sequences.have(1, 50, 0), 2)
+  // After a start the checkpoint tells the same order.
+  const { changed } = sequences.takeChanges()
+  const again = new ProducerSequences(4)
+  for (const row of changed) again.load(row)
+  again.synced({ ...tag(1), epoch: 52 }, 5n)
+  assert.deepEqual([again.have(1, 3, 0), again.have(1, 50, 0), again.have(1, 52, 0)], [undefined, 2, 1])
 })
