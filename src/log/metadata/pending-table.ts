@@ -6,7 +6,8 @@
  */
 export class PendingTable<Column extends string | number, Value> {
   readonly #rows = new Map<number, Map<Column, Value>>()
-  readonly #pending = new Map<number, Set<Column>>()
+  /** Of each row that changed: whether the disk has it, in whatever state. */
+  readonly #pending = new Map<number, Map<Column, boolean>>()
   #pendingCount = 0
 
   /** Rows that changed since they were last written. */
@@ -37,16 +38,23 @@ export class PendingTable<Column extends string | number, Value> {
   }
 
   set(partitionKey: number, column: Column, value: Value): void {
-    this.#rowsOf(partitionKey).set(column, value)
-    this.#touch(partitionKey, column)
+    const rows = this.#rowsOf(partitionKey)
+    this.#touch(partitionKey, column, rows.has(column))
+    rows.set(column, value)
   }
 
-  /** @returns false when there was no such row. */
+  /**
+   * Of a row that the disk never had nothing stays: rows that come and go faster than they are written, or while nothing can
+   * be written, would add up.
+   *
+   * @returns false when there was no such row.
+   */
   delete(partitionKey: number, column: Column): boolean {
     const rows = this.#rows.get(partitionKey)
     if (!rows?.delete(column)) return false
     if (rows.size === 0) this.#rows.delete(partitionKey)
-    this.#touch(partitionKey, column)
+    if (this.#pending.get(partitionKey)?.get(column) === false) this.#settle(partitionKey, column)
+    else this.#touch(partitionKey, column, true)
     return true
   }
 
@@ -61,7 +69,7 @@ export class PendingTable<Column extends string | number, Value> {
   pending(limit: number): { partitionKey: number; column: Column; value: Value | undefined }[] {
     const taken: { partitionKey: number; column: Column; value: Value | undefined }[] = []
     for (const [partitionKey, columns] of this.#pending) {
-      for (const column of columns) {
+      for (const column of columns.keys()) {
         if (taken.length >= limit) return taken
         taken.push({ partitionKey, column, value: this.get(partitionKey, column) })
       }
@@ -71,12 +79,14 @@ export class PendingTable<Column extends string | number, Value> {
 
   /** These rows are on the disk as they were handed out; call it in the same turn. */
   written(rows: readonly { partitionKey: number; column: Column }[]): void {
-    for (const { partitionKey, column } of rows) {
-      const columns = this.#pending.get(partitionKey)
-      if (!columns?.delete(column)) continue
-      this.#pendingCount--
-      if (columns.size === 0) this.#pending.delete(partitionKey)
-    }
+    for (const { partitionKey, column } of rows) this.#settle(partitionKey, column)
+  }
+
+  #settle(partitionKey: number, column: Column): void {
+    const columns = this.#pending.get(partitionKey)
+    if (!columns?.delete(column)) return
+    this.#pendingCount--
+    if (columns.size === 0) this.#pending.delete(partitionKey)
   }
 
   #rowsOf(partitionKey: number): Map<Column, Value> {
@@ -88,14 +98,14 @@ export class PendingTable<Column extends string | number, Value> {
     return rows
   }
 
-  #touch(partitionKey: number, column: Column): void {
+  #touch(partitionKey: number, column: Column, isStored: boolean): void {
     let columns = this.#pending.get(partitionKey)
     if (columns === undefined) {
-      columns = new Set()
+      columns = new Map()
       this.#pending.set(partitionKey, columns)
     }
     if (columns.has(column)) return
-    columns.add(column)
+    columns.set(column, isStored)
     this.#pendingCount++
   }
 }

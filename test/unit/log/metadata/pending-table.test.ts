@@ -54,3 +54,33 @@ test('deleting a partition deletes each of its rows and leaves the others', () =
   assert.equal(table.get(8, 'a'), 1n)
   assert.equal(table.pendingCount, 2)
 })
+
+test('rows that come and go before they are written leave nothing behind', () => {
+  const table = new PendingTable<number, bigint>()
+  for (let column = 0; column < 1000; column++) {
+    table.set(7, column, 1n)
+    assert.equal(table.delete(7, column), true)
+  }
+  assert.equal(table.pendingCount, 0)
+  assert.deepEqual(table.pending(10), [])
+})
+
+test('a row that the disk has is deleted there, however often it came back in between', () => {
+  const table = new PendingTable<string, bigint>()
+  table.load(7, 'a', 1n)
+  table.set(7, 'b', 1n)
+  table.written(table.pending(10))
+  for (const column of ['a', 'b']) {
+    table.set(7, column, 2n)
+    table.delete(7, column)
+    table.set(7, column, 3n)
+    table.delete(7, column)
+  }
+  assert.deepEqual(
+    table.pending(10).map(({ column, value }) => [column, value]),
+    [
+      ['a', undefined],
+      ['b', undefined],
+    ],
+  )
+})
