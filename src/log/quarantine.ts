@@ -105,9 +105,8 @@ export class Quarantine {
   }
 
   #describe(name: string): QuarantineEntry {
-    const file = this.#options.fileSystem.open(`${QUARANTINE}/${name}`, 'existing')
-    const sizeBytes = file.size()
-    file.close()
+    // Not opened: what was set aside may be somebody else's, which the service may move but not read.
+    const sizeBytes = this.#options.fileSystem.sizeOf(`${QUARANTINE}/${name}`)
     const [, time = '0', , origin = name] = ENTRY_NAME.exec(name) ?? []
     return { name, origin: origin.replaceAll('~', '/'), setAsideAtUs: BigInt(time), sizeBytes }
   }

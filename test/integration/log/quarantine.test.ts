@@ -94,3 +94,17 @@ test('a file that came here otherwise is the oldest', () => {
     ['stray'],
   )
 })
+
+test('what the service may move but not open is swept as well', () => {
+  put('theirs', 90, NOW_US)
+  put('ours', 90, NOW_US + 1n)
+  const fileSystem = createNodeFileSystem(folder)
+  const open = (): never => {
+    throw new Error('opened')
+  }
+  const closed = new Quarantine({ fileSystem: { ...fileSystem, open }, maxBytes: 100, maxAgeUs: 30n * DAY_US })
+  assert.deepEqual(
+    closed.sweep(NOW_US + 2n).map(({ origin }) => origin),
+    ['theirs'],
+  )
+})
