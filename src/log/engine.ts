@@ -306,7 +306,8 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     if (partition === undefined) return
     partition.isRemoved = true
     this.partitions.delete(key)
-    for (const segment of partition.segments) this.segmentFiles.forget(segment.path)
+    // An open file keeps its place on the disk when the trash has removed it.
+    for (const { path } of [...partition.segments, ...partition.externals.values()]) this.segmentFiles.forget(path)
   }
 
   updateOptions(key: number, options: TopicOptions): void {

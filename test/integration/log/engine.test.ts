@@ -101,6 +101,26 @@ test('a message larger than the journal takes keeps its place among others', asy
   await second.close()
 })
 
+test('the file of a large batch does not stay open when its topic is deleted', async (context) => {
+  const path = folder(context)
+  const log = await open(path)
+  const partition = await createPartition(log)
+  await append(log, partition, [recordsOf([0], 3_000_000)])
+  assert.deepEqual(await readAll(partition), [0])
+  const openFiles = (): string[] =>
+    fs.readdirSync('/proc/self/fd').flatMap((descriptor) => {
+      const link = `/proc/self/fd/${descriptor}`
+      // The listing has a descriptor of its own, which is gone by now.
+      const target = fs.existsSync(link) ? fs.readlinkSync(link, { encoding: 'utf8' }) : ''
+      return target.startsWith(path) && target.includes('.external') ? [target] : []
+    })
+  const before = openFiles()
+  await log.catalog.deleteTopic(0, 0)
+  const after = openFiles()
+  await log.close()
+  assert.deepEqual([before.length, after], [1, []])
+})
+
 test('partitions are removed without a complaint, also those that never had a file', async (context) => {
   const log = await open(folder(context))
   const partition = await createPartition(log)
