@@ -1,6 +1,7 @@
 /**
  * Which segments keep their index in memory: those used last, up to so many bytes in all. The others read it again when it
- * is wanted. Without that bound memory would grow with what is stored.
+ * is wanted. Without that bound memory would grow with what is stored. Segments that still grow give theirs up last: it does
+ * not stand in their files yet, and is put together from the header of each block.
  */
 import type { Segment } from './segment.ts'
 
@@ -31,10 +32,18 @@ export class HeldIndexes {
     this.#sizes.set(segment, size)
     this.#newest = segment
     this.#bytes += size - before
-    for (const [oldest, oldestSize] of this.#sizes) {
-      if (this.#bytes <= this.#maxBytes || oldest === segment) break
+    this.#shrink(segment, ({ isClosed }) => isClosed)
+    this.#shrink(segment, () => true)
+  }
+
+  /** The oldest go first. */
+  #shrink(used: Segment, mayGo: (segment: Segment) => boolean): void {
+    if (this.#bytes <= this.#maxBytes) return
+    for (const [oldest, size] of this.#sizes) {
+      if (this.#bytes <= this.#maxBytes || oldest === used) return
+      if (!mayGo(oldest)) continue
       this.#sizes.delete(oldest)
-      this.#bytes -= oldestSize
+      this.#bytes -= size
       oldest.index = undefined
     }
   }

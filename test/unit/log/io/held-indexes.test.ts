@@ -48,3 +48,22 @@ test('one index that is larger than the bound stays while it is in use', () => {
   held.use(second)
   assert.equal(first.index, undefined)
 })
+
+test('a segment that still grows keeps its index while a closed one has one to give', () => {
+  const held = new HeldIndexes(MAX_BYTES)
+  const growing = [segmentWithIndex(1), segmentWithIndex(2)]
+  for (const segment of growing) held.use(segment)
+  for (let number = 3; number < 20; number++) {
+    const closed = segmentWithIndex(number)
+    closed.isClosed = true
+    held.use(closed)
+    assert.ok(held.sizeBytes <= MAX_BYTES)
+  }
+  assert.ok(growing.every(({ index }) => index !== undefined))
+  // Of those alone the bound holds as well.
+  for (let number = 20; number < 40; number++) {
+    held.use(segmentWithIndex(number))
+    assert.ok(held.sizeBytes <= MAX_BYTES)
+  }
+  assert.ok(growing.every(({ index }) => index === undefined))
+})
