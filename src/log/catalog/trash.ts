@@ -25,6 +25,8 @@ export class Trash {
   #cancel: (() => void) | null = null
   #isClosed = false
   #isFailing = false
+  /** Where the removal is: a folder of thousands of files is listed once, not again for every few of them. */
+  #removal: Iterator<void> | undefined
 
   constructor(options: TrashOptions) {
     this.#options = options
@@ -73,26 +75,31 @@ export class Trash {
 
   /** @returns whether the trash is empty. */
   #removeSome(): boolean {
-    const budget = { unlinks: UNLINKS_PER_TURN }
-    for (const { name, isDirectory } of this.#options.fileSystem.list(TRASH)) {
-      if (!this.#remove(`${TRASH}/${name}`, isDirectory, budget)) return false
+    const removal = this.#removal ?? this.#removeAll()
+    // A step that fails ends it: the next try looks at what is there then.
+    this.#removal = undefined
+    for (let unlinks = 0; unlinks < UNLINKS_PER_TURN; unlinks++) {
+      if (removal.next().done === true) return this.#options.fileSystem.list(TRASH).length === 0
     }
-    return true
+    this.#removal = removal
+    return false
   }
 
-  /** Depth first, until the budget is used up. @returns whether `path` is gone. */
-  #remove(path: string, isDirectory: boolean, budget: { unlinks: number }): boolean {
+  /** One file or folder a step. */
+  *#removeAll(): Generator<void> {
+    for (const { name, isDirectory } of this.#options.fileSystem.list(TRASH)) {
+      yield* this.#remove(`${TRASH}/${name}`, isDirectory)
+    }
+  }
+
+  /** Depth first. */
+  *#remove(path: string, isDirectory: boolean): Generator<void> {
     const { fileSystem } = this.#options
     if (isDirectory) {
-      for (const entry of fileSystem.list(path)) {
-        if (!this.#remove(`${path}/${entry.name}`, entry.isDirectory, budget)) return false
-      }
-    }
-    if (budget.unlinks === 0) return false
-    budget.unlinks--
-    if (isDirectory) fileSystem.removeDirectory(path)
-    else fileSystem.unlink(path)
-    return true
+      for (const entry of fileSystem.list(path)) yield* this.#remove(`${path}/${entry.name}`, entry.isDirectory)
+      fileSystem.removeDirectory(path)
+    } else fileSystem.unlink(path)
+    yield
   }
 
   #reportOnce(error: EdgeError): void {
