@@ -187,6 +187,7 @@ function readEnvironment(
   lists: Map<string, { found: Values; source: string }[]>,
   problems: string[],
 ): void {
+  const rowValues: { list: string; index: number; key: string; name: string; value: string }[] = []
   for (const [name, value] of Object.entries(environment)) {
     if (value === undefined || !name.startsWith(ENVIRONMENT_PREFIX)) continue
     if (!name.includes('__')) {
@@ -202,11 +203,15 @@ function readEnvironment(
       continue
     }
     const [, list = '', index = '', key = ''] = match
+    rowValues.push({ list, index: Number(index), key, name, value })
+  }
+  // The environment has an order that nobody chose: the second of a list may come before the first.
+  for (const { list, index, key, name, value } of rowValues.sort((a, b) => a.index - b.index)) {
     const rows = lists.get(list) ?? []
     lists.set(list, rows)
-    const row = rows[Number(index)] ?? { found: {}, source: name }
+    const row = rows[index] ?? { found: {}, source: name }
     row.found[key] = value
-    if (Number(index) <= rows.length) rows[Number(index)] = row
+    if (index <= rows.length) rows[index] = row
     else problems.push(`${list}.${index} (${name}): found index ${index}, expected ${rows.length} (no gaps)`)
   }
 }

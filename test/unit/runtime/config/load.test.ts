@@ -35,6 +35,18 @@ describe('configuration', () => {
     assert.equal(config.logging.level, 'debug')
   })
 
+  it('takes the rows of a list from the environment in whatever order they stand there', () => {
+    const variables = {
+      EDGE_SYNC__UPSTREAMS__1__URL: 'iggy://b:8090',
+      EDGE_SYNC__UPSTREAMS__0__URL: 'iggy://a:8090',
+      EDGE_SYNC__UPSTREAMS__0__NAME: 'a',
+      EDGE_SYNC__UPSTREAMS__1__NAME: 'b',
+    }
+    const names = load(null, variables)['sync.upstreams'].map(({ name, url }) => `${name} ${url}`)
+    assert.deepEqual(names, ['a iggy://a:8090', 'b iggy://b:8090'])
+    assert.match(problemsOf(() => load(null, { EDGE_SYNC__UPSTREAMS__1__NAME: 'b' })).join(), /no gaps/)
+  })
+
   it('knows no names but its own, not even those that every object has', () => {
     const problems = problemsOf(() => load('toString = 1\nconstructor = [{ a = 1 }]\n', { EDGE_VALUEOF__0__X: '1' }))
     assert.deepEqual(problems, [
