@@ -135,8 +135,10 @@ class Planner {
     if (messageExpiryUs === null || !this.#input.isClockTrusted) return
     const limitUs = this.#input.nowUs - messageExpiryUs
     for (const slot of slots) {
+      let olderEnd = 0
       for (const [index, segment] of slot.closed.entries()) {
-        if (!isOlder(slot.closed, index, limitUs) || isHeld(slot, segment)) break
+        if (index === olderEnd) olderEnd = endOfOlder(slot.closed, index, limitUs)
+        if (index === olderEnd || isHeld(slot, segment)) break
         this.#take(slot, segment, 'expired')
       }
     }
@@ -233,15 +235,17 @@ class Planner {
 }
 
 /**
- * Whether the segment's last append is surely at or before `limitUs`. A time from a clock that was not trusted says nothing,
- * but such a segment is older than the first one behind it that has a trusted time.
+ * How far the last appends of the segment at `index`, and of those behind it, are surely at or before `limitUs`. A time from a
+ * clock that was not trusted says nothing, but such a segment is older than the first one behind it that has a trusted time.
+ *
+ * @returns `index` when not even that of the first is.
  */
-function isOlder(sealed: readonly SealedSegment[], index: number, limitUs: bigint): boolean {
+function endOfOlder(sealed: readonly SealedSegment[], index: number, limitUs: bigint): number {
   for (let at = index; at < sealed.length; at++) {
     const segment = sealed[at]
-    if (segment?.isClockTrusted) return segment.lastAppendUs <= limitUs
+    if (segment?.isClockTrusted) return segment.lastAppendUs <= limitUs ? at + 1 : index
   }
-  return false
+  return index
 }
 
 function isHeld(slot: Slot, segment: SealedSegment): boolean {

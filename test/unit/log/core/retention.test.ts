@@ -388,3 +388,18 @@ test('where nothing has to go, no segment is looked into', () => {
   const topics = [topic({ maxSizeBytes: 1000n, partitions: [partition(1, unread), partition(2, unread, 3n)] })]
   assert.deepEqual(gone(plan(topics)), [])
 })
+
+test('of thousands of segments without a trusted time each is looked at once', () => {
+  const count = 2000
+  let lookCount = 0
+  const sealed = segments(...Array.from({ length: count }, () => 9_000_000), 500).map((segment, at) => ({
+    ...segment,
+    get isClockTrusted(): boolean {
+      lookCount++
+      return at === count
+    },
+  }))
+  const topics = [topic({ messageExpiryUs: 500_000n, partitions: [partition(1, sealed)] })]
+  assert.deepEqual(gone(plan(topics)), [[1, 'expired', count + 1]])
+  assert.ok(lookCount <= 2 * count, `${lookCount} looks`)
+})
