@@ -307,7 +307,10 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     partition.isRemoved = true
     this.partitions.delete(key)
     // An open file keeps its place on the disk when the trash has removed it.
-    for (const { path } of [...partition.segments, ...partition.externals.values()]) this.segmentFiles.forget(path)
+    for (const segment of [...partition.segments, ...partition.externals.values()]) {
+      this.segmentFiles.forget(segment.path)
+      segment.isClosed = true
+    }
   }
 
   updateOptions(key: number, options: TopicOptions): void {

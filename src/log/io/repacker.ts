@@ -115,8 +115,7 @@ export class Repacker {
       this.#buffer.done()
     }
     for (const { partition, entryCount, writer, endOffset } of jobs) {
-      const begun = writer.commit()
-      if (!partition.isRemoved) partition.repacked(entryCount, begun, endOffset)
+      if (!partition.isRemoved) partition.repacked(entryCount, writer.commit(), endOffset)
       this.#options.written(writer.writtenBytes, 1)
     }
     return jobs.map(({ partition }) => partition).filter((partition) => !partition.isRemoved)

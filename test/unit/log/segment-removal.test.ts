@@ -17,7 +17,11 @@ test('files go a few at a time, the floor first', async () => {
     isRemoved: false,
     externals: new Map(),
     areNamesDirty: false,
-    segments: Array.from({ length: COUNT }, (_, at) => ({ path: `${at}`, endOffset: BigInt(at + 1), isClosed: true })),
+    segments: Array.from({ length: COUNT }, (_, at) => ({
+      path: `${at}`,
+      endOffset: BigInt(at + 1),
+      isClosed: at > 0,
+    })),
     dropBelow(offset: bigint) {
       steps.push(`start ${offset}`)
     },
@@ -41,6 +45,7 @@ test('files go a few at a time, the floor first', async () => {
     changed: () => void steps.push('changed'),
     isUnlinkedBeforeFloor: false,
   })
+  const [first] = partition.segments
   const dropped = await removal.dropOldest(partition as unknown as LogPartition, COUNT, null)
   assert.deepEqual([dropped?.count, dropped?.endOffset], [COUNT, BigInt(COUNT)])
   // They are counted first: what each holds may have to be read.
@@ -53,4 +58,5 @@ test('files go a few at a time, the floor first', async () => {
     Array(3).fill('turn, 0 left'),
   )
   assert.equal(steps.at(-1), 'changed')
+  assert.equal(first?.isClosed, true, 'what is gone grows no more')
 })
