@@ -78,8 +78,11 @@ export class Producer implements AsyncDisposable {
   #isClosing = false
   #closing: Promise<void> | undefined
   #droppedCount = 0
-  /** Given up behind the batch on its way: the spool counts from the oldest, so it learns of them with the batch. */
-  readonly #droppedBehind: Entry[] = []
+  /**
+   * How many of those that were given up behind the batch on its way the spool has: it counts from the oldest, so it learns
+   * of them with the batch. Only their number is kept: a server that is away for days holds up the batch for as long.
+   */
+  #spooledBehind: Promise<number> | null = null
 
   /** Use `client.producer`. */
   constructor(client: Client, options: ProducerOptions) {
@@ -199,8 +202,8 @@ export class Producer implements AsyncDisposable {
     this.#bufferedBytes -= oldest.sizeBytes
     this.#droppedCount += 1
     oldest.reject(new EdgeError('EDGE_BACKPRESSURE', 'given up to make room for newer messages'))
-    if (this.#inFlightCount > 0) this.#droppedBehind.push(oldest)
-    else await this.#doneWith([oldest])
+    if (this.#inFlightCount === 0) await this.#doneWith([oldest])
+    else if (oldest.spooled !== null) this.#spooledBehind = sumOf(this.#spooledBehind, oldest.spooled)
   }
 
   // ---- sending -----------------------------------------------------------------------------------------------------------
@@ -278,16 +281,24 @@ export class Producer implements AsyncDisposable {
     for (const entry of batch) this.#bufferedBytes -= entry.sizeBytes
     batch.forEach(settle)
     for (const wake of this.#roomWaiters.splice(0)) wake()
-    await this.#doneWith([...batch, ...this.#droppedBehind.splice(0)])
+    const behind = this.#spooledBehind
+    this.#spooledBehind = null
+    await this.#doneWith(batch, behind)
   }
 
-  async #doneWith(oldest: readonly Entry[]): Promise<void> {
+  async #doneWith(oldest: readonly Entry[], behind: Promise<number> | null = null): Promise<void> {
     const { spool } = this.#options
     if (spool === undefined) return
-    const count = (await Promise.all(oldest.map(({ spooled }) => spooled))).filter(Boolean).length
+    const spooled = await Promise.all(oldest.map((entry) => entry.spooled))
+    const count = spooled.filter(Boolean).length + ((await behind) ?? 0)
     // Were it not written, the messages would be sent once more after a restart: their ids tell.
     if (count > 0) await spool.acknowledged(count).catch(() => {})
   }
+}
+
+async function sumOf(count: Promise<number> | null, spooled: Promise<boolean>): Promise<number> {
+  const isSpooled = await spooled
+  return ((await count) ?? 0) + Number(isSpooled)
 }
 
 /** Origin times of one batch lie within 71 minutes: the newer generation holds their distance as u32 of µs. */

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock } from '../../../../src/clock.ts'
 import { EdgeError } from '../../../../src/errors.ts'
+import { collectGarbage } from '../../../../src/garbage.ts'
 import type { Client } from '../../../../src/sdk/client/client.ts'
-import { Producer } from '../../../../src/sdk/client/producer.ts'
+import { Producer, type Spool } from '../../../../src/sdk/client/producer.ts'
 import { SDK_DEFAULTS } from '../../../../src/sdk/defaults.ts'
 
 test('a producer that tries again for as long as it lives keeps nothing of the attempts', async (context) => {
@@ -50,4 +51,64 @@ test('a second close waits until the first one has sent what was queued', async 
   assert.equal(isOver, false)
   taken.resolve(null)
   await Promise.all([sent, again])
+})
+
+const PAYLOAD_BYTES = 100
+
+/** A producer that gives up the oldest above `messageCount`, and whose server leaves its first batch without an answer. */
+function unanswered(messageCount: number, spool?: Spool) {
+  const answer = Promise.withResolvers<null>()
+  let batchCount = 0
+  const sendBatch = async () => (++batchCount === 1 ? await answer.promise : null)
+  const client = { clock: systemClock, random: Math.random, messages: { sendBatch } } as unknown as Client
+  const bufferBytes = messageCount * (PAYLOAD_BYTES + 64)
+  const options = { stream: 's', topic: 't', lingerMs: 0, bufferBytes, overflow: 'drop-oldest' } as const
+  const producer = new Producer(client, spool === undefined ? options : { ...options, spool })
+  return { producer, answered: () => answer.resolve(null) }
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+test('messages that are given up while a batch waits for its answer are kept nowhere', async () => {
+  const { producer, answered } = unanswered(10)
+  const payloads: WeakRef<Uint8Array>[] = []
+  for (let index = 0; index < 1000; index++) {
+    const payload = new Uint8Array(PAYLOAD_BYTES)
+    payloads.push(new WeakRef(payload))
+    producer.send({ payload }).catch(() => {})
+    if (index % 100 === 0) await turn()
+  }
+  await turn()
+  assert.equal(producer.droppedCount, 990)
+  collectGarbage()
+  const keptCount = payloads.filter((each) => each.deref() !== undefined).length
+  assert.ok(keptCount <= 11, `${keptCount} messages are in memory`)
+  answered()
+  await producer.close()
+})
+
+test('a spool learns with the batch how many were given up behind it', async () => {
+  const told: number[] = []
+  let appendedCount = 0
+  const spool: Spool = {
+    pending: [],
+    append: async () => {
+      // The third one does not come to the disk.
+      if (++appendedCount === 3) throw new EdgeError('EDGE_IO', 'full')
+    },
+    acknowledged: async (count) => void told.push(count),
+    close: async () => {},
+  }
+  const { producer, answered } = unanswered(2, spool)
+  const sent = Promise.allSettled(
+    Array.from({ length: 6 }, () => producer.send({ payload: new Uint8Array(PAYLOAD_BYTES) })),
+  )
+  await turn()
+  assert.equal(producer.droppedCount, 4)
+  assert.deepEqual(told, [])
+  answered()
+  await sent
+  await producer.close()
+  // The batch of one and three of the four behind it; then the last one.
+  assert.deepEqual(told, [4, 1])
 })
