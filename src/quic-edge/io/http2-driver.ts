@@ -116,17 +116,24 @@ function guardConnections(server: Http2SecureServer, options: ListenOptions): Se
   const sockets = new Set<Socket>()
   /** Open CONNECT streams by `address:port`: a connection without any may stay for the handshake's time. */
   const streamCounts = new Map<string, number>()
+  /** One a connection, however many sessions come and go over it. */
+  const timers = new Map<Socket, NodeJS.Timeout>()
   const endWhenUnused = (socket: Socket, peer: string) => {
+    clearTimeout(timers.get(socket))
     const timer = setTimeout(() => {
       if (!streamCounts.has(peer)) socket.destroy()
     }, handshakeTimeoutMs)
     timer.unref()
-    socket.once('close', () => clearTimeout(timer))
+    timers.set(socket, timer)
   }
   server.maxConnections = maxSessions * QUIC_EDGE_DEFAULTS.http2ConnectionsPerSession
   server.on('connection', (socket: Socket) => {
     sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
+    socket.once('close', () => {
+      sockets.delete(socket)
+      clearTimeout(timers.get(socket))
+      timers.delete(socket)
+    })
     socket.on('error', () => {}) // reported by what runs over it, or by nobody: a port scan
     socket.setKeepAlive(true, QUIC_EDGE_DEFAULTS.tcpKeepAliveMs)
     endWhenUnused(socket, peerOf(socket))

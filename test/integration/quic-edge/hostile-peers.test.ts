@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'
-import { type ClientHttp2Session, connect } from 'node:http2'
+import { EventEmitter, once } from 'node:events'
+import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2'
 import { connect as connectTcp } from 'node:net'
 import { test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
@@ -67,6 +68,25 @@ test('random datagrams on the UDP port change nothing', async () => {
   await stillServes(bench)
 })
 
+test('sessions that come and go over one connection leave nothing on it', async (context) => {
+  await using bench = await startBench(echoHandlers())
+  const warnings: Error[] = []
+  const heard = (warning: Error) => void warnings.push(warning)
+  process.on('warning', heard)
+  context.after(() => process.off('warning', heard))
+  const client = await connectRaw(bench)
+  // More than Node lets listen for one event without a warning.
+  for (let count = 0; count < EventEmitter.defaultMaxListeners * 3; count++) {
+    const stream = await openRaw(client)
+    const closed = once(stream, 'close')
+    stream.destroy()
+    await closed
+    await until(() => bench.edge.sessionCount === 0, 'the session to end')
+  }
+  client.destroy()
+  assert.deepEqual(warnings, [])
+})
+
 async function stillServes(bench: QuicEdgeBench): Promise<void> {
   for (const isReliableOnly of [false, true]) {
     const session = await bench.connect({ isReliableOnly })
@@ -79,12 +99,24 @@ async function stillServes(bench: QuicEdgeBench): Promise<void> {
 
 /** Opens a session by hand, sends the bytes where capsules are expected, and leaves. */
 async function sendRaw(bench: QuicEdgeBench, payload: Uint8Array): Promise<void> {
-  const client: ClientHttp2Session = connect(`https://127.0.0.1:${bench.edge.port}`, {
+  const client = await connectRaw(bench)
+  const stream = await openRaw(client)
+  stream.write(payload)
+  await new Promise<void>((resolve) => client.ping(() => resolve())) // everything before has been taken
+  client.destroy()
+}
+
+async function connectRaw(bench: QuicEdgeBench): Promise<ClientHttp2Session> {
+  const client = connect(`https://127.0.0.1:${bench.edge.port}`, {
     rejectUnauthorized: false,
     settings: { enableConnectProtocol: true },
   })
   client.on('error', () => {})
   await new Promise<void>((resolve) => client.once('remoteSettings', () => resolve()))
+  return client
+}
+
+async function openRaw(client: ClientHttp2Session): Promise<ClientHttp2Stream> {
   const stream = client.request(
     { ':method': 'CONNECT', ':protocol': 'webtransport', ':scheme': 'https', ':path': '/test', ':authority': 'edge' },
     { endStream: false },
@@ -95,9 +127,7 @@ async function sendRaw(bench: QuicEdgeBench, payload: Uint8Array): Promise<void>
   )
   assert.equal(status, 200)
   stream.resume()
-  stream.write(payload)
-  await new Promise<void>((resolve) => client.ping(() => resolve())) // everything before has been taken
-  client.destroy()
+  return stream
 }
 
 function capsule(type: number, body: Uint8Array): Buffer {
