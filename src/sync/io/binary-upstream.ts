@@ -88,6 +88,10 @@ class BinaryUpstream implements Upstream {
     return this.#topics.find(topic)
   }
 
+  forgetTopic(topic: TopicName): void {
+    this.#topics.forget(topic)
+  }
+
   async pollTail(topic: TopicName, partitionId: number, request: TailRequest): Promise<TailPage> {
     const { streamName: stream, topicName } = topic
     const strategy =

@@ -143,6 +143,10 @@ class HttpUpstream implements Upstream {
     return this.#topics.find(topic)
   }
 
+  forgetTopic(topic: TopicName): void {
+    this.#topics.forget(topic)
+  }
+
   async pollTail(topic: TopicName, partitionId: number, request: TailRequest): Promise<TailPage> {
     const query = new URLSearchParams({
       partition_id: String(partitionId),

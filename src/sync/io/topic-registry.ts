@@ -63,7 +63,7 @@ export class TopicRegistry {
     return now?.incarnation ?? null
   }
 
-  /** The server says that it is not there after all. */
+  /** The server says that it is not there after all, or nobody sends to it any more. */
   forget(topic: TopicName): void {
     this.#known.delete(keyOf(topic))
   }

@@ -109,6 +109,8 @@ export class UpstreamLoop {
       if (isWanted(name)) continue
       runner.close()
       this.#runners.delete(name)
+      // Another partition that still goes there asks once more.
+      this.#upstream?.forgetTopic(runner.options.target)
     }
   }
 

@@ -18,6 +18,8 @@ export interface Upstream {
   ensureTopic(topic: TopicName, partitionCount: number): Promise<string>
   /** Looks which incarnation of the topic is there now; null for none. One that is gone is made sure of anew when asked. */
   findTopic(topic: TopicName): Promise<string | null>
+  /** Nobody sends to the topic any more: nothing is kept of it. */
+  forgetTopic(topic: TopicName): void
   pollTail(topic: TopicName, partitionId: number, request: TailRequest): Promise<TailPage>
   /**
    * Sends one batch, which is stored whole or not at all; ids come from its offsets and seed. Its bytes are the callee's.

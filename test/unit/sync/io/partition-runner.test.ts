@@ -23,6 +23,7 @@ class EmptyUpstream implements Upstream {
 
   ensureTopic = async () => '1'
   findTopic = async () => '1'
+  forgetTopic = () => {}
   pollTail = async () => ({ currentOffset: 0n, messages: [] })
   abort = () => {}
 
