@@ -9,10 +9,16 @@ export class PendingTable<Column extends string | number, Value> {
   /** Of each row that changed: whether the disk has it, in whatever state. */
   readonly #pending = new Map<number, Map<Column, boolean>>()
   #pendingCount = 0
+  #removedCount = 0
 
   /** Rows that changed since they were last written. */
   get pendingCount(): number {
     return this.#pendingCount
+  }
+
+  /** Of those, rows that are gone from memory and not from the disk yet: no bound on the rows that are there bounds them. */
+  get removedCount(): number {
+    return this.#removedCount
   }
 
   get(partitionKey: number, column: Column): Value | undefined {
@@ -39,6 +45,7 @@ export class PendingTable<Column extends string | number, Value> {
 
   set(partitionKey: number, column: Column, value: Value): void {
     const rows = this.#rowsOf(partitionKey)
+    if (!rows.has(column) && this.#isPending(partitionKey, column)) this.#removedCount--
     this.#touch(partitionKey, column, rows.has(column))
     rows.set(column, value)
   }
@@ -53,8 +60,12 @@ export class PendingTable<Column extends string | number, Value> {
     const rows = this.#rows.get(partitionKey)
     if (!rows?.delete(column)) return false
     if (rows.size === 0) this.#rows.delete(partitionKey)
-    if (this.#pending.get(partitionKey)?.get(column) === false) this.#settle(partitionKey, column)
-    else this.#touch(partitionKey, column, true)
+    if (this.#pending.get(partitionKey)?.get(column) === false) {
+      this.#settle(partitionKey, column)
+    } else {
+      this.#removedCount++
+      this.#touch(partitionKey, column, true)
+    }
     return true
   }
 
@@ -79,7 +90,11 @@ export class PendingTable<Column extends string | number, Value> {
 
   /** These rows are on the disk as they were handed out; call it in the same turn. */
   written(rows: readonly { partitionKey: number; column: Column }[]): void {
-    for (const { partitionKey, column } of rows) this.#settle(partitionKey, column)
+    for (const { partitionKey, column } of rows) {
+      if (!this.#isPending(partitionKey, column)) continue
+      if (this.get(partitionKey, column) === undefined) this.#removedCount--
+      this.#settle(partitionKey, column)
+    }
   }
 
   #settle(partitionKey: number, column: Column): void {
@@ -87,6 +102,10 @@ export class PendingTable<Column extends string | number, Value> {
     if (!columns?.delete(column)) return
     this.#pendingCount--
     if (columns.size === 0) this.#pending.delete(partitionKey)
+  }
+
+  #isPending(partitionKey: number, column: Column): boolean {
+    return this.#pending.get(partitionKey)?.has(column) === true
   }
 
   #rowsOf(partitionKey: number): Map<Column, Value> {

@@ -22,6 +22,8 @@ const WRITE_INTERVAL_MS = 1000
 const RETRY_INTERVAL_MS = 5000
 /** Rows of one transaction: about 10 ms on a small gateway. What is left goes with the next one. */
 const WRITE_ROWS_MAX = 4096
+/** Rows that were removed and wait to be removed from the database, too: one that takes no writes keeps them waiting. */
+export const REMOVED_ROWS_MAX = 65_536
 
 export interface ProgressOptions {
   readonly connection: Connection
@@ -74,6 +76,13 @@ export class Progress {
         'EDGE_TOO_MANY_OFFSETS',
         `partition key ${partitionKey} keeps the offsets of ${this.#options.maxConsumerOffsets} consumers already: delete some`,
         { details: { partitionKey, limit: this.#options.maxConsumerOffsets } },
+      )
+    }
+    if (isNew && this.#offsets.removedCount >= REMOVED_ROWS_MAX) {
+      throw new EdgeError(
+        'EDGE_TOO_MANY_OFFSETS',
+        `${REMOVED_ROWS_MAX} offsets that were deleted wait for the database to forget them: store this one again later`,
+        { details: { partitionKey, limit: REMOVED_ROWS_MAX } },
       )
     }
     this.#putOffset(partitionKey, column, toInteger(offset))

@@ -84,3 +84,21 @@ test('a row that the disk has is deleted there, however often it came back in be
     ],
   )
 })
+
+test('rows that are gone count until the disk knows, or until they are back', () => {
+  const table = new PendingTable<string, bigint>()
+  for (const column of ['a', 'b', 'c']) table.load(7, column, 1n)
+  for (const column of ['a', 'b', 'c']) table.delete(7, column)
+  assert.equal(table.removedCount, 3)
+  table.set(7, 'a', 2n)
+  assert.equal(table.removedCount, 2)
+  table.written(table.pending(10))
+  assert.equal(table.removedCount, 0)
+  table.set(7, 'b', 1n)
+  table.delete(7, 'b')
+  assert.equal(table.removedCount, 0, 'the disk never had it')
+  table.delete(7, 'a')
+  table.set(7, 'a', 2n)
+  table.delete(7, 'a')
+  assert.equal(table.removedCount, 1)
+})
