@@ -82,6 +82,7 @@ export class Producers {
       this.#sequences.putBack(changes)
       throw error
     }
+    this.#sequences.stored(changes.changed)
   }
 }
 

@@ -4,7 +4,7 @@
  * after a crash a number is there exactly when the reading is.
  *
  * Bounds: `maxDevices` names, the `MAX_EPOCHS` newest epochs of each. What expired or was pushed out is told to the
- * checkpoint too.
+ * checkpoint too, where it knows of it: devices that number anew with each session come and go between two checkpoints.
  */
 import { EdgeError } from '../../errors.ts'
 import type { ProducerTag } from '../api.ts'
@@ -18,6 +18,8 @@ interface Lane {
   seenAtUs: bigint
   /** As far as the readings are synced. */
   durable: number
+  /** The checkpoint has a row of it. */
+  isStored: boolean
 }
 
 export class ProducerSequences {
@@ -66,7 +68,7 @@ export class ProducerSequences {
 
   /** Loads a row of the checkpoint. */
   load(row: ProducerSequence): void {
-    this.#raise(row, row.have, row.seenAtUs).durable = row.have
+    this.#raise(row, row.have, row.seenAtUs, true).durable = row.have
   }
 
   /** The promise of a batch with that tag holds. */
@@ -93,6 +95,16 @@ export class ProducerSequences {
     return changes
   }
 
+  /** The checkpoint has these rows now. */
+  stored(rows: readonly ProducerSequence[]): void {
+    for (const row of rows) {
+      const lane = this.#devices.get(row.device)?.get(row.epoch)?.get(row.lane)
+      if (lane !== undefined) lane.isStored = true
+      // Its epoch went while it was written.
+      else this.#removed.push(row)
+    }
+  }
+
   /** The checkpoint could not be written. */
   putBack(changes: { changed: readonly ProducerSequence[]; removed: readonly ProducerSequence[] }): void {
     for (const row of changes.changed) {
@@ -102,14 +114,14 @@ export class ProducerSequences {
     this.#removed = [...changes.removed, ...this.#removed]
   }
 
-  #raise(at: { device: number; epoch: number; lane: number }, have: number, seenAtUs: bigint): Lane {
+  #raise(at: { device: number; epoch: number; lane: number }, have: number, seenAtUs: bigint, isStored = false): Lane {
     // Also of a device whose name was lost: its number must not become another's, with what it has got rid of.
     this.#nextNumber = Math.max(this.#nextNumber, at.device + 1)
     const epochs = this.#devices.get(at.device) ?? new Map<number, Map<number, Lane>>()
     this.#devices.set(at.device, epochs)
     const lanes = epochs.get(at.epoch) ?? new Map<number, Lane>()
     epochs.set(at.epoch, lanes)
-    const lane = lanes.get(at.lane) ?? { have: -1, seenAtUs, durable: -1 }
+    const lane = lanes.get(at.lane) ?? { have: -1, seenAtUs, durable: -1, isStored }
     lanes.set(at.lane, lane)
     if (have > lane.have) lane.have = have
     lane.seenAtUs = later(lane.seenAtUs, seenAtUs)
@@ -129,9 +141,9 @@ export class ProducerSequences {
       lastSeen(each[1]) < lastSeen(oldest[1]) ? each : oldest,
     )
     epochs.delete(epoch)
-    for (const [lane, { have, seenAtUs }] of lanes) {
+    for (const [lane, { have, seenAtUs, isStored }] of lanes) {
       this.#changed.delete(`${device}/${epoch}/${lane}`)
-      this.#removed.push({ device, epoch, lane, have, seenAtUs })
+      if (isStored) this.#removed.push({ device, epoch, lane, have, seenAtUs })
     }
   }
 }

@@ -53,3 +53,49 @@ test('an epoch that begins while the clock stands before the times of the others
   again.synced({ ...tag(1), epoch: 52 }, 5n)
   assert.deepEqual([again.have(1, 3, 0), again.have(1, 50, 0), again.have(1, 52, 0)], [undefined, 2, 1])
 })
+
+test('epochs that come and go between two checkpoints leave nothing for the next one', () => {
+  const sequences = new ProducerSequences(4)
+  const cutEpochs = (from: number, end: number) => {
+    for (let epoch = from; epoch < end; epoch++) sequences.synced({ ...tag(1), epoch }, BigInt(epoch))
+  }
+  cutEpochs(1, 1001)
+  const first = sequences.takeChanges()
+  assert.deepEqual(first.removed, [])
+  assert.deepEqual(
+    first.changed.map(({ epoch }) => epoch),
+    [997, 998, 999, 1000],
+  )
+  sequences.stored(first.changed)
+  cutEpochs(1001, 2001)
+  const second = sequences.takeChanges()
+  assert.equal(second.changed.length, MAX_EPOCHS)
+  // What the checkpoint has and memory has not.
+  assert.deepEqual(
+    second.removed.map(({ epoch }) => epoch),
+    [997, 998, 999, 1000],
+  )
+})
+
+test('an epoch that goes while the checkpoint is written is removed from the next one', () => {
+  const sequences = new ProducerSequences(4)
+  sequences.synced({ ...tag(1), epoch: 1 }, 1n)
+  const { changed } = sequences.takeChanges()
+  for (let epoch = 2; epoch <= 1 + MAX_EPOCHS; epoch++) sequences.synced({ ...tag(1), epoch }, BigInt(epoch))
+  sequences.stored(changed)
+  assert.deepEqual(
+    sequences.takeChanges().removed.map(({ epoch }) => epoch),
+    [1],
+  )
+})
+
+test('what a checkpoint that failed would have had is removed from none', () => {
+  const sequences = new ProducerSequences(4)
+  for (let epoch = 1; epoch <= 1000; epoch++) {
+    sequences.synced({ ...tag(1), epoch }, BigInt(epoch))
+    sequences.putBack(sequences.takeChanges())
+  }
+  const { changed, removed } = sequences.takeChanges()
+  assert.equal(changed.length, MAX_EPOCHS)
+  assert.deepEqual(removed, [])
+})
