@@ -309,6 +309,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     // An open file keeps its place on the disk when the trash has removed it.
     for (const segment of [...partition.segments, ...partition.externals.values()]) {
       this.segmentFiles.forget(segment.path)
+      this.segmentFiles.removed(segment)
       segment.isClosed = true
     }
   }

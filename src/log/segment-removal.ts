@@ -114,6 +114,7 @@ export class SegmentRemoval {
       partition.externals.delete(baseOffset)
       gone.push(segment)
     }
+    for (const segment of gone) this.#options.segmentFiles.removed(segment)
     if (gone.length > 0) partition.areNamesDirty = true
     // Also the one that still grew, by a purge: its index is not to be kept before those of others.
     for (const segment of gone) segment.isClosed = true

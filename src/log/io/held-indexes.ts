@@ -5,12 +5,12 @@
  */
 import type { Segment } from './segment.ts'
 
-/** What an index takes besides its entries, about. */
-const INDEX_OVERHEAD_BYTES = 256
+/** What an index takes besides its entries, about: their buffer and its views, and the place here. */
+const INDEX_OVERHEAD_BYTES = 512
 
 export class HeldIndexes {
   readonly #maxBytes: number
-  /** In order of use, the oldest first. A segment that was removed is among them until its turn comes. */
+  /** In order of use, the oldest first. */
   readonly #sizes = new Map<Segment, number>()
   #newest: Segment | undefined
   #bytes = 0
@@ -46,5 +46,12 @@ export class HeldIndexes {
       this.#bytes -= size
       oldest.index = undefined
     }
+  }
+
+  /** The segment was removed. */
+  forget(segment: Segment): void {
+    this.#bytes -= this.#sizes.get(segment) ?? 0
+    this.#sizes.delete(segment)
+    if (segment === this.#newest) this.#newest = undefined
   }
 }

@@ -55,6 +55,11 @@ export class SegmentFiles {
     return handle
   }
 
+  /** The segment is no part of the log any more; its file may still be there. */
+  removed(segment: Segment): void {
+    this.#indexes.forget(segment)
+  }
+
   /** The file is closed, removed or renamed. */
   forget(path: string): void {
     this.#open.get(path)?.close()

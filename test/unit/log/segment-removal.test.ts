@@ -11,6 +11,7 @@ const COUNT = 100
 
 test('files go a few at a time, the floor first', async () => {
   const steps: string[] = []
+  let removedCount = 0
   const partition = {
     key: 1,
     logStartOffset: 0n,
@@ -28,7 +29,7 @@ test('files go a few at a time, the floor first', async () => {
   }
   const removal = new SegmentRemoval({
     fileSystem: { unlink: () => void steps.push('unlink') } as Partial<FileSystem> as FileSystem,
-    segmentFiles: { forget() {} } as Partial<SegmentFiles> as SegmentFiles,
+    segmentFiles: { forget() {}, removed: () => void removedCount++ } as Partial<SegmentFiles> as SegmentFiles,
     descriptors: {
       raiseFloor: async (_key: number, floor: bigint) => void steps.push(`floor ${floor}`),
     } as Partial<DescriptorStore> as DescriptorStore,
@@ -53,6 +54,7 @@ test('files go a few at a time, the floor first', async () => {
   assert.deepEqual(counting, Array(12).fill(`turn, ${COUNT} left`))
   assert.deepEqual(steps.slice(0, 2), [`floor ${COUNT}`, `start ${COUNT}`])
   assert.equal(steps.filter((step) => step === 'unlink').length, COUNT)
+  assert.equal(removedCount, COUNT, 'no index is kept of what is gone')
   assert.deepEqual(
     steps.filter((step) => step.startsWith('turn')),
     Array(3).fill('turn, 0 left'),

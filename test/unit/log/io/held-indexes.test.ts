@@ -67,3 +67,23 @@ test('a segment that still grows keeps its index while a closed one has one to g
   }
   assert.ok(growing.every(({ index }) => index === undefined))
 })
+
+test('segments that are removed as others come take nothing', () => {
+  const held = new HeldIndexes(MAX_BYTES)
+  const kept = segmentWithIndex(0)
+  held.use(kept)
+  const { sizeBytes } = held
+  for (let number = 1; number <= 100; number++) {
+    const segment = segmentWithIndex(number)
+    held.use(segment)
+    held.forget(segment)
+    assert.equal(held.sizeBytes, sizeBytes)
+  }
+  assert.ok(kept.index !== undefined)
+  // A reader may still be at it.
+  const late = segmentWithIndex(101)
+  held.use(late)
+  held.forget(late)
+  held.use(late)
+  assert.equal(held.sizeBytes, 2 * sizeBytes)
+})
