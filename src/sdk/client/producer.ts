@@ -37,7 +37,7 @@ export interface ProducerOptions {
 
 /** Where unsent messages are kept beside memory. */
 export interface Spool {
-  /** Messages that an earlier run did not get acknowledged, oldest first. */
+  /** Messages that an earlier run did not get acknowledged, oldest first; those that are done with since leave it. */
   readonly pending: readonly SpooledMessage[]
   /** Resolves when the message is on disk. */
   append(message: SpooledMessage): Promise<void>

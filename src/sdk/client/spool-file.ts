@@ -47,7 +47,7 @@ export async function openSpoolFile(path: string): Promise<Spool> {
 }
 
 class SpoolFile implements Spool {
-  readonly pending: readonly SpooledMessage[]
+  readonly #pending: SpooledMessage[]
   readonly #path: string
   #file: FileHandle
   #pendingCount: number
@@ -62,12 +62,16 @@ class SpoolFile implements Spool {
   #rewriteAboveBytes = REWRITE_ABOVE_BYTES
   #isClosed = false
 
-  constructor(path: string, file: FileHandle, pending: readonly SpooledMessage[], endAt: number) {
+  constructor(path: string, file: FileHandle, pending: SpooledMessage[], endAt: number) {
     this.#path = path
     this.#file = file
-    this.pending = pending
+    this.#pending = pending
     this.#pendingCount = pending.length
     this.#endAt = endAt
+  }
+
+  get pending(): readonly SpooledMessage[] {
+    return this.#pending
   }
 
   async append(message: SpooledMessage): Promise<void> {
@@ -83,6 +87,7 @@ class SpoolFile implements Spool {
 
   async acknowledged(count: number): Promise<void> {
     this.#pendingCount -= count
+    this.#pending.splice(0, count)
     const body = new Uint8Array(5)
     body[0] = DONE
     new DataView(body.buffer).setUint32(1, count, true)

@@ -294,6 +294,24 @@ test('a spool learns of messages that were given up, and of no others', async (c
   )
 })
 
+test('what an earlier run left leaves memory as it is done with', async (context) => {
+  const path = await spoolPath(context)
+  const first = await openSpoolFile(path)
+  for (let id = 1n; id <= 5n; id++) await first.append({ id, originUs: ORIGIN_US, payload: new Uint8Array(1) })
+  await first.close()
+  const spool = await openSpoolFile(path)
+  context.after(() => spool.close())
+  await spool.append({ id: 6n, originUs: ORIGIN_US, payload: new Uint8Array(1) })
+  assert.equal(spool.pending.length, 5)
+  await spool.acknowledged(2)
+  assert.deepEqual(
+    spool.pending.map(({ id }) => id),
+    [3n, 4n, 5n],
+  )
+  await spool.acknowledged(4)
+  assert.deepEqual(spool.pending, [])
+})
+
 test('a spool that is never empty does not grow for ever', async (context) => {
   const path = await spoolPath(context)
   const spool = await openSpoolFile(path)
