@@ -43,6 +43,8 @@ export interface Spool {
   append(message: SpooledMessage): Promise<void>
   /** The oldest `count` messages are done with. */
   acknowledged(count: number): Promise<void>
+  /** The message behind the oldest `aheadCount` was given up. */
+  gaveUp(aheadCount: number): Promise<void>
   close(): Promise<void>
 }
 
@@ -73,16 +75,15 @@ export class Producer implements AsyncDisposable {
   readonly #abort = new AbortController()
   #bufferedBytes = 0
   #inFlightCount = 0
+  /** How many of those the spool has. */
+  #spooledAhead = Promise.resolve(0)
   #isSending = false
   #timer: ReturnType<typeof setTimeout> | null = null
   #isClosing = false
   #closing: Promise<void> | undefined
   #droppedCount = 0
-  /**
-   * How many of those that were given up behind the batch on its way the spool has: it counts from the oldest, so it learns
-   * of them with the batch. Only their number is kept: a server that is away for days holds up the batch for as long.
-   */
-  #spooledBehind: Promise<number> | null = null
+  /** What the spool was told last: it counts from the oldest, so it is told one after the other. */
+  #spoolTold: Promise<void> = Promise.resolve()
 
   /** Use `client.producer`. */
   constructor(client: Client, options: ProducerOptions) {
@@ -166,6 +167,7 @@ export class Producer implements AsyncDisposable {
     if (this.#timer !== null) clearTimeout(this.#timer)
     const error = new EdgeError('EDGE_SHUTTING_DOWN', 'the producer was closed before the server took the message')
     for (const entry of this.#queue.splice(0)) entry.reject(error)
+    await this.#spoolTold
     await this.#options.spool?.close()
   }
 
@@ -202,8 +204,8 @@ export class Producer implements AsyncDisposable {
     this.#bufferedBytes -= oldest.sizeBytes
     this.#droppedCount += 1
     oldest.reject(new EdgeError('EDGE_BACKPRESSURE', 'given up to make room for newer messages'))
-    if (this.#inFlightCount === 0) await this.#doneWith([oldest])
-    else if (oldest.spooled !== null) this.#spooledBehind = sumOf(this.#spooledBehind, oldest.spooled)
+    // A server that is away for days holds up the batch on its way for as long: nobody keeps what goes behind it.
+    if (oldest.spooled !== null) await this.#gaveUp(oldest.spooled, this.#spooledAhead)
   }
 
   // ---- sending -----------------------------------------------------------------------------------------------------------
@@ -229,6 +231,7 @@ export class Producer implements AsyncDisposable {
     while (this.#queue.length > 0 && !this.#abort.signal.aborted) {
       const batch = this.#nextBatch()
       this.#inFlightCount = batch.length
+      this.#spooledAhead = spooledOf(batch)
       await this.#sendBatch(batch)
     }
     this.#isSending = false
@@ -281,24 +284,39 @@ export class Producer implements AsyncDisposable {
     for (const entry of batch) this.#bufferedBytes -= entry.sizeBytes
     batch.forEach(settle)
     for (const wake of this.#roomWaiters.splice(0)) wake()
-    const behind = this.#spooledBehind
-    this.#spooledBehind = null
-    await this.#doneWith(batch, behind)
+    const done = this.#doneWith(this.#spooledAhead)
+    this.#spooledAhead = Promise.resolve(0)
+    await done
   }
 
-  async #doneWith(oldest: readonly Entry[], behind: Promise<number> | null = null): Promise<void> {
+  // ---- spool -------------------------------------------------------------------------------------------------------------
+
+  /** Were it not written, the messages would be sent once more after a restart: their ids tell. */
+  #doneWith(batch: Promise<number>): Promise<void> {
+    return this.#tellSpool(async (spool) => {
+      const count = await batch
+      if (count > 0) await spool.acknowledged(count)
+    })
+  }
+
+  #gaveUp(isSpooled: Promise<boolean>, ahead: Promise<number>): Promise<void> {
+    return this.#tellSpool(async (spool) => {
+      if (await isSpooled) await spool.gaveUp(await ahead)
+    })
+  }
+
+  #tellSpool(tell: (spool: Spool) => Promise<void>): Promise<void> {
     const { spool } = this.#options
-    if (spool === undefined) return
-    const spooled = await Promise.all(oldest.map((entry) => entry.spooled))
-    const count = spooled.filter(Boolean).length + ((await behind) ?? 0)
-    // Were it not written, the messages would be sent once more after a restart: their ids tell.
-    if (count > 0) await spool.acknowledged(count).catch(() => {})
+    if (spool === undefined) return Promise.resolve()
+    this.#spoolTold = this.#spoolTold.then(() => tell(spool)).catch(() => {})
+    return this.#spoolTold
   }
 }
 
-async function sumOf(count: Promise<number> | null, spooled: Promise<boolean>): Promise<number> {
-  const isSpooled = await spooled
-  return ((await count) ?? 0) + Number(isSpooled)
+/** @returns how many of them the spool has; it keeps nothing of the messages. */
+async function spooledOf(entries: readonly Entry[]): Promise<number> {
+  const spooled = await Promise.all(entries.map((entry) => entry.spooled))
+  return spooled.filter(Boolean).length
 }
 
 /** Origin times of one batch lie within 71 minutes: the newer generation holds their distance as u32 of µs. */

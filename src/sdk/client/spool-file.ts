@@ -5,6 +5,7 @@
  *   entry   [body length:4][crc32 of the body:4][body]
  *   body    [1] id 16, origin time u64 µs, headers length u32, headers, payload
  *           [2] count u32: so many of the oldest messages are done with
+ *           [3] count u32: the message behind so many of the oldest was given up
  *
  * A torn or damaged entry ends the reading; the file is cut there. Once everything is done with, it is cut to its head; one
  * that always holds something unsent is written anew, without what is done with, each time it has doubled.
@@ -20,6 +21,7 @@ const MAGIC = new TextEncoder().encode('iggyspl1')
 const ENTRY_HEAD_BYTES = 8
 const MESSAGE = 1
 const DONE = 2
+const GIVEN_UP = 3
 const MESSAGE_HEAD_BYTES = 1 + 16 + 8 + 4
 const MAX_BODY_BYTES = 65 * 1024 * 1024
 /** A smaller file is left as it is. */
@@ -88,11 +90,13 @@ class SpoolFile implements Spool {
   async acknowledged(count: number): Promise<void> {
     this.#pendingCount -= count
     this.#pending.splice(0, count)
-    const body = new Uint8Array(5)
-    body[0] = DONE
-    new DataView(body.buffer).setUint32(1, count, true)
-    await this.#write(entryOf(body))
-    await this.#inTurn(() => this.#shrink())
+    await this.#note(DONE, count)
+  }
+
+  async gaveUp(aheadCount: number): Promise<void> {
+    this.#pendingCount -= 1
+    this.#pending.splice(aheadCount, 1)
+    await this.#note(GIVEN_UP, aheadCount)
   }
 
   async close(): Promise<void> {
@@ -100,6 +104,14 @@ class SpoolFile implements Spool {
     this.#isClosed = true
     await this.#tail
     await this.#file.close()
+  }
+
+  async #note(kind: number, count: number): Promise<void> {
+    const body = new Uint8Array(5)
+    body[0] = kind
+    new DataView(body.buffer).setUint32(1, count, true)
+    await this.#write(entryOf(body))
+    await this.#inTurn(() => this.#shrink())
   }
 
   async #write(bytes: Uint8Array): Promise<void> {
@@ -218,6 +230,7 @@ function readEntries(bytes: Uint8Array): { pending: SpooledMessage[]; endAt: num
     const body = bytes.subarray(bodyAt, bodyAt + length)
     if (crc32(body) !== view.getUint32(at + 4, true)) break
     if (body[0] === DONE) pending.splice(0, view.getUint32(bodyAt + 1, true))
+    else if (body[0] === GIVEN_UP) pending.splice(view.getUint32(bodyAt + 1, true), 1)
     else if (body[0] === MESSAGE && length >= MESSAGE_HEAD_BYTES) pending.push(readMessage(body))
     at = bodyAt + length
   }

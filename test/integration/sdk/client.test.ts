@@ -294,6 +294,28 @@ test('a spool learns of messages that were given up, and of no others', async (c
   )
 })
 
+test('a spool does not grow while a batch has no answer and what comes behind it is given up', async (context) => {
+  const path = await spoolPath(context)
+  const spool = await openSpoolFile(path)
+  const payload = new Uint8Array(1024 * 1024)
+  let mostBytes = 0
+  await spool.append({ id: 1n, originUs: ORIGIN_US, payload })
+  for (let id = 2n; id <= 40n; id++) {
+    await spool.append({ id, originUs: ORIGIN_US, payload })
+    if (id > 2n) await spool.gaveUp(1)
+    mostBytes = Math.max(mostBytes, (await stat(path)).size)
+  }
+  assert.ok(mostBytes < 19 * payload.length, `${mostBytes} bytes`)
+  await spool.append({ id: 41n, originUs: ORIGIN_US, payload: new Uint8Array(1) })
+  await spool.close()
+  const again = await openSpoolFile(path)
+  context.after(() => again.close())
+  assert.deepEqual(
+    again.pending.map(({ id }) => id),
+    [1n, 40n, 41n],
+  )
+})
+
 test('what an earlier run left leaves memory as it is done with', async (context) => {
   const path = await spoolPath(context)
   const first = await openSpoolFile(path)

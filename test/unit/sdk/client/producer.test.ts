@@ -87,8 +87,8 @@ test('messages that are given up while a batch waits for its answer are kept now
   await producer.close()
 })
 
-test('a spool learns with the batch how many were given up behind it', async () => {
-  const told: number[] = []
+test('a spool learns at once of what is given up behind a batch', async () => {
+  const told: string[] = []
   let appendedCount = 0
   const spool: Spool = {
     pending: [],
@@ -96,7 +96,8 @@ test('a spool learns with the batch how many were given up behind it', async () 
       // The third one does not come to the disk.
       if (++appendedCount === 3) throw new EdgeError('EDGE_IO', 'full')
     },
-    acknowledged: async (count) => void told.push(count),
+    acknowledged: async (count) => void told.push(`done ${count}`),
+    gaveUp: async (aheadCount) => void told.push(`given up behind ${aheadCount}`),
     close: async () => {},
   }
   const { producer, answered } = unanswered(2, spool)
@@ -105,10 +106,9 @@ test('a spool learns with the batch how many were given up behind it', async () 
   )
   await turn()
   assert.equal(producer.droppedCount, 4)
-  assert.deepEqual(told, [])
+  assert.deepEqual(told, Array(3).fill('given up behind 1'))
   answered()
   await sent
   await producer.close()
-  // The batch of one and three of the four behind it; then the last one.
-  assert.deepEqual(told, [4, 1])
+  assert.deepEqual(told.slice(3), ['done 1', 'done 1'])
 })
