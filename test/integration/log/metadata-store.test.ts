@@ -10,7 +10,6 @@ import type { UserRow } from '../../../src/log/api.ts'
 import { Connection } from '../../../src/log/metadata/connection.ts'
 import { type MetadataOptions, openMetadata, SqliteMetadata } from '../../../src/log/metadata/metadata-store.ts'
 import { migrate } from '../../../src/log/metadata/migrations.ts'
-import { REMOVED_ROWS_MAX } from '../../../src/log/metadata/progress.ts'
 import type { Scheduler } from '../../../src/log/scheduler.ts'
 
 let folder: string
@@ -239,17 +238,6 @@ test('a partition keeps no more offsets than configured, and known consumers sti
   store.setOffset(1, 'consumer', 2, 5n)
   assert.equal(store.deleteOffsetsOf(1), 2)
   store.setOffset(1, 'consumer', 3, 0n)
-})
-
-test('offsets that are stored and deleted faster than the database forgets them are bounded', () => {
-  const store = open()
-  for (let consumer = 0; consumer < REMOVED_ROWS_MAX; consumer++) {
-    store.setOffset(1, 'consumer', consumer, 0n)
-    store.deleteOffset(1, 'consumer', consumer)
-  }
-  assert.throws(() => store.setOffset(1, 'consumer', REMOVED_ROWS_MAX, 0n), isCode('EDGE_TOO_MANY_OFFSETS'))
-  runTimers()
-  store.setOffset(1, 'consumer', REMOVED_ROWS_MAX, 0n)
 })
 
 test('offsets and cursors above the end of the log are lowered to its last message', () => {

@@ -20,6 +20,7 @@ import { SQLITE_ENDINGS } from '../../../src/log/catalog/layout.ts'
 import { Connection } from '../../../src/log/metadata/connection.ts'
 import { openMetadata, SqliteMetadata } from '../../../src/log/metadata/metadata-store.ts'
 import { OffsetTrail, TRAIL_KEPT_BYTES } from '../../../src/log/metadata/offset-trail.ts'
+import { REMOVED_ROWS_MAX } from '../../../src/log/metadata/progress.ts'
 import { decodeTrail, encodeTrailRow } from '../../../src/log/metadata/trail-rows.ts'
 import type { ReportFinding } from '../../../src/log/ports.ts'
 import type { Scheduler } from '../../../src/log/scheduler.ts'
@@ -270,4 +271,15 @@ test('on a full disk a start goes on with the offsets of the last process, howev
   write()
   third.close()
   assert.deepEqual(offsetsOf(open(thirdPath)), [10n, 10n, 11n, 12n])
+})
+
+test('offsets that are stored and deleted faster than the database forgets them are bounded', () => {
+  const store = open()
+  for (let consumer = 0; consumer < REMOVED_ROWS_MAX; consumer++) {
+    store.setOffset(KEY, 'consumer', consumer, 0n)
+    store.deleteOffset(KEY, 'consumer', consumer)
+  }
+  assert.throws(() => store.setOffset(KEY, 'consumer', REMOVED_ROWS_MAX, 0n), { code: 'EDGE_TOO_MANY_OFFSETS' })
+  write()
+  store.setOffset(KEY, 'consumer', REMOVED_ROWS_MAX, 0n)
 })
