@@ -10,7 +10,8 @@ import { createInterface } from 'node:readline'
 import { RECORD_FOLDER_VARIABLE, RECORD_SIGNAL } from './recorder.ts'
 
 const READY_EVENT = '"event":"edge.ready"'
-const START_TIMEOUT_MS = 60_000
+/** Emulated, beside other work, a start takes many times as long as by itself. */
+const START_TIMEOUT_MS = 120_000
 /** Listeners take free ports, on loopback. */
 const ANY_PORT = '127.0.0.1:0'
 
