@@ -42,7 +42,7 @@ export class Budget {
 
   /** What may be sent before the day is over; more than that only as one record, which the next day then lacks. */
   leftBytes(nowUs: number): number {
-    this.#dayWaitUs(nowUs)
+    this.#passDays(nowUs)
     const { dailyBudgetBytes } = this.#options
     return dailyBudgetBytes === 0 ? Number.POSITIVE_INFINITY : Math.max(0, dailyBudgetBytes - this.#usedTodayBytes)
   }
@@ -63,13 +63,18 @@ export class Budget {
     return 0
   }
 
-  #dayWaitUs(nowUs: number): number {
-    const { dailyBudgetBytes } = this.#options
+  #passDays(nowUs: number): void {
     const daysOver = Math.floor((nowUs - this.#dayStartUs) / DAY_US)
-    if (daysOver > 0) {
-      this.#dayStartUs += daysOver * DAY_US
-      this.#usedTodayBytes = Math.max(0, this.#usedTodayBytes - daysOver * dailyBudgetBytes)
-    }
+    if (daysOver <= 0) return
+    this.#dayStartUs += daysOver * DAY_US
+    const { dailyBudgetBytes } = this.#options
+    const debtBytes = dailyBudgetBytes === 0 ? 0 : this.#usedTodayBytes - daysOver * dailyBudgetBytes
+    this.#usedTodayBytes = Math.max(0, debtBytes)
+  }
+
+  #dayWaitUs(nowUs: number): number {
+    this.#passDays(nowUs)
+    const { dailyBudgetBytes } = this.#options
     if (dailyBudgetBytes === 0 || this.#usedTodayBytes < dailyBudgetBytes) return 0
     return this.#dayStartUs + DAY_US - nowUs
   }

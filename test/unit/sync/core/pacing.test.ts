@@ -135,7 +135,15 @@ test('what goes beyond the day, the next one lacks', () => {
   assert.equal(budget.take(1, dayUs), dayUs)
   assert.equal(budget.leftBytes(2 * dayUs), 4000)
   assert.equal(budget.leftBytes(9 * dayUs), 5000)
-  assert.equal(new Budget({ maxBytesPerSecond: 0, dailyBudgetBytes: 0 }, 0).leftBytes(0), Number.POSITIVE_INFINITY)
+})
+
+test('without a daily budget nothing is left out, and what was sent counts anew each day', () => {
+  const budget = new Budget({ maxBytesPerSecond: 0, dailyBudgetBytes: 0 }, 0)
+  assert.equal(budget.take(7000, 0), 0)
+  assert.equal(budget.leftBytes(0), Number.POSITIVE_INFINITY)
+  assert.equal(budget.usedTodayBytes, 7000)
+  assert.equal(budget.take(100, 24 * 3600 * SECOND_US), 0)
+  assert.equal(budget.usedTodayBytes, 100)
 })
 
 test('a day goes on after a restart, and a pause names the limit that makes it', () => {
