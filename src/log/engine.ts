@@ -310,7 +310,6 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     for (const segment of [...partition.segments, ...partition.externals.values()]) {
       this.segmentFiles.forget(segment.path)
       this.segmentFiles.removed(segment)
-      segment.isClosed = true
     }
   }
 

@@ -116,8 +116,6 @@ export class SegmentRemoval {
     }
     for (const segment of gone) this.#options.segmentFiles.removed(segment)
     if (gone.length > 0) partition.areNamesDirty = true
-    // Also the one that still grew, by a purge: its index is not to be kept before those of others.
-    for (const segment of gone) segment.isClosed = true
     return gone.map(({ path }) => path)
   }
 

@@ -16,8 +16,8 @@ import { type FlashBudget, MAX_WAIT_US } from './flash-budget.ts'
  * they would else follow each other without a pause, and take a tenth of the time of everything else.
  */
 const FLUSH_PAUSE_US = 2000
-/** Timers are no finer; who appends meanwhile asks earlier. */
-const LEAST_TIMER_US = 1000
+/** A timer cannot be shorter than this. */
+export const LEAST_TIMER_US = 1000
 
 export interface GroupCommitOptions {
   readonly lingerMinUs: number
@@ -149,6 +149,7 @@ export class GroupCommit {
     if (this.#bufferedBytes > 0) {
       dues.push(this.#firstBufferedUs + this.#options.flushIntervalUs - nowUs)
       const pauseUs = this.#syncEndedUs + FLUSH_PAUSE_US - nowUs
+      // Who appends meanwhile asks earlier.
       if (this.#bufferedBytes >= this.#options.flushSizeBytes)
         dues.push(pauseUs <= 0 ? 0 : Math.max(pauseUs, LEAST_TIMER_US))
     }

@@ -36,6 +36,13 @@ export class HeldIndexes {
     this.#shrink(segment, () => true)
   }
 
+  /** The segment was removed. */
+  forget(segment: Segment): void {
+    this.#bytes -= this.#sizes.get(segment) ?? 0
+    this.#sizes.delete(segment)
+    if (segment === this.#newest) this.#newest = undefined
+  }
+
   /** The oldest go first. */
   #shrink(used: Segment, mayGo: (segment: Segment) => boolean): void {
     if (this.#bytes <= this.#maxBytes) return
@@ -46,12 +53,5 @@ export class HeldIndexes {
       this.#bytes -= size
       oldest.index = undefined
     }
-  }
-
-  /** The segment was removed. */
-  forget(segment: Segment): void {
-    this.#bytes -= this.#sizes.get(segment) ?? 0
-    this.#sizes.delete(segment)
-    if (segment === this.#newest) this.#newest = undefined
   }
 }

@@ -14,7 +14,7 @@ import { EdgeError, toEdgeError } from '../../errors.ts'
 import type { ProducerTag } from '../api.ts'
 import { alignUp, type ByteArea } from '../core/byte-area.ts'
 import { SYNC_COST_BYTES } from '../core/flash-budget.ts'
-import { GroupCommit } from '../core/group-commit.ts'
+import { GroupCommit, LEAST_TIMER_US } from '../core/group-commit.ts'
 import { GROUP_ALIGNMENT, GROUP_FLAG, PAGE_SIZE } from '../core/journal-format.ts'
 import type { PendingBatch } from '../core/pending-batch.ts'
 import { TAG_SIZE } from '../core/sealed-body.ts'
@@ -27,8 +27,6 @@ import { FlushWaiters, RoomWaiters } from './journal-waiters.ts'
 
 /** Failed syncs or writes in a row after which the log refuses appends until a retry succeeds. */
 const MAX_FAILURES_IN_ROW = 3
-/** A timer cannot be shorter than this: below it the wait turns the event loop. */
-const TIMER_US = 1000
 
 interface WrittenGroup extends SealedGroup {
   readonly file: JournalFile
@@ -222,7 +220,8 @@ export class Journal {
     if (decision.isSyncDue) this.#startSync()
     const { againInUs } = decision
     if (againInUs === undefined) return
-    if (againInUs < TIMER_US) this.#soon()
+    // Below that the wait turns the event loop.
+    if (againInUs < LEAST_TIMER_US) this.#soon()
     else this.#turnAt(nowUs + againInUs)
   }
 

@@ -55,9 +55,11 @@ export class SegmentFiles {
     return handle
   }
 
-  /** The segment is no part of the log any more; its file may still be there. */
+  /** The segment is no part of the log any more; its file may still be there, and a reader at it. */
   removed(segment: Segment): void {
     this.#indexes.forget(segment)
+    // Also one that still grew: the index that a late reader asks for is not to be kept before those of others.
+    segment.isClosed = true
   }
 
   /** The file is closed, removed or renamed. */

@@ -1,10 +1,13 @@
 /** Dropping thousands of segments at once: none is read any more at once, and others have their turn in between. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { plainCodec } from '../../../src/log/io/block-codec.ts'
+import { bodyChecksum } from '../../../src/log/io/checksum.ts'
 import type { FileSystem } from '../../../src/log/io/file-system.ts'
-import type { SegmentFiles } from '../../../src/log/io/segment-files.ts'
+import { SegmentFiles } from '../../../src/log/io/segment-files.ts'
 import type { LogPartition } from '../../../src/log/partition.ts'
 import type { DescriptorStore, SealedSegment } from '../../../src/log/ports.ts'
+import { systemScheduler } from '../../../src/log/scheduler.ts'
 import { SegmentRemoval } from '../../../src/log/segment-removal.ts'
 
 const COUNT = 100
@@ -27,9 +30,24 @@ test('files go a few at a time, the floor first', async () => {
       steps.push(`start ${offset}`)
     },
   }
+  const fileSystem = { unlink: () => void steps.push('unlink') } as Partial<FileSystem> as FileSystem
+  const segmentFiles = new SegmentFiles({
+    fileSystem,
+    scheduler: systemScheduler,
+    checksum: bodyChecksum,
+    codec: plainCodec,
+    decodedBlocks: 4,
+    maxOpenFiles: 4,
+    maxIndexBytes: 1024 * 1024,
+  })
+  const { removed } = segmentFiles
+  segmentFiles.removed = (segment) => {
+    removedCount++
+    removed.call(segmentFiles, segment)
+  }
   const removal = new SegmentRemoval({
-    fileSystem: { unlink: () => void steps.push('unlink') } as Partial<FileSystem> as FileSystem,
-    segmentFiles: { forget() {}, removed: () => void removedCount++ } as Partial<SegmentFiles> as SegmentFiles,
+    fileSystem,
+    segmentFiles,
     descriptors: {
       raiseFloor: async (_key: number, floor: bigint) => void steps.push(`floor ${floor}`),
     } as Partial<DescriptorStore> as DescriptorStore,
