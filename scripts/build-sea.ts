@@ -14,7 +14,7 @@ function architecturesOf(names: readonly string[]): readonly Architecture[] {
 }
 
 for (const architecture of architecturesOf(readArguments(USAGE, { allowPositionals: true }).positionals)) {
-  const executable = await buildExecutable({ architecture })
+  const executable = await buildExecutable(architecture)
   const facts = [
     `${(executable.sizeBytes / 1e6).toFixed(1)} MB`,
     executable.isStripped ? 'stripped' : 'with symbols',

@@ -52,18 +52,10 @@ export interface Executable {
   readonly isNew: boolean
 }
 
-export interface BuildOptions {
-  readonly architecture: Architecture
-  readonly entryPath?: string
-  readonly outputPath?: string
-}
-
 /** @throws {Error} when a part is missing or the result would not start. */
-export async function buildExecutable(options: BuildOptions): Promise<Executable> {
-  const { architecture } = options
-  const entryPath = options.entryPath ?? join(ROOT, 'src/runtime/main.ts')
-  const path = options.outputPath ?? join(ROOT, `dist/iggy-edge-linux-${architecture}`)
-  const program = await bundle(entryPath, architecture)
+export async function buildExecutable(architecture: Architecture): Promise<Executable> {
+  const path = join(ROOT, `dist/iggy-edge-linux-${architecture}`)
+  const program = await bundle(architecture)
   const base = baseNode(architecture)
   const inputs = digestOf(program, base)
   const stampPath = join(dirname(path), `.${architecture}-inputs`)

@@ -11,7 +11,6 @@ import { lowerPinned } from '../../src/quinn-transport/addon-file.ts'
 import { PINNED_ADDONS, QUINN_ADDON_NAME } from '../../src/quinn-transport/pinned-addons.ts'
 import { MAIN_PART } from '../../src/runtime/program-parts.ts'
 import { type Architecture, ROOT } from './base-node.ts'
-
 import { thirdPartyText } from './third-parties.ts'
 
 export interface Bundle {
@@ -69,11 +68,11 @@ const OUTPUT = {
   logOverride: { 'empty-import-meta': 'silent' },
 } as const
 
-export async function bundle(entryPath: string, architecture: Architecture): Promise<Bundle> {
+export async function bundle(architecture: Architecture): Promise<Bundle> {
   const result = await build({
     ...OUTPUT,
     stdin: {
-      contents: `import './src/runtime/packed-addons.ts'\nimport ${JSON.stringify(entryPath)}`,
+      contents: "import './src/runtime/packed-addons.ts'\nimport './src/runtime/main.ts'",
       resolveDir: ROOT,
     },
     alias: {

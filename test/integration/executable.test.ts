@@ -24,7 +24,7 @@ function temporaryFolder(context: TestContext): string {
 /** Another architecture's Node comes from the registry, which may be out of reach. */
 async function built(context: TestContext, architecture: Architecture): Promise<Executable | undefined> {
   try {
-    return await buildExecutable({ architecture })
+    return await buildExecutable(architecture)
   } catch (error) {
     if (architecture === process.arch) throw error
     if (!(error instanceof Error && /npm|Command failed/.test(error.message))) throw error
