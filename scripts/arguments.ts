@@ -1,5 +1,6 @@
 /** Arguments of a script: `--help` tells how to use it, and what it does not know ends it before it has done anything. */
 import { type ParseArgsConfig, parseArgs } from 'node:util'
+import { messageOf } from '../src/errors.ts'
 
 /** `EX_USAGE` of sysexits(3). */
 const EXIT_USAGE = 64
@@ -19,7 +20,7 @@ export function readArguments<const T extends ParseArgsConfig>(
   try {
     return parseArgs(config)
   } catch (error) {
-    refuseArguments(usage, error instanceof Error ? error.message : String(error))
+    refuseArguments(usage, messageOf(error))
   }
 }
 

@@ -13,7 +13,7 @@
 import { type FileHandle, open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { crc32 } from 'node:zlib'
-import { EdgeError } from '../../errors.ts'
+import { EdgeError, messageOf } from '../../errors.ts'
 import { decodeUserHeaders, encodeUserHeaders } from '../wire/user-headers.ts'
 import type { Spool, SpooledMessage } from './producer.ts'
 
@@ -44,7 +44,7 @@ export async function openSpoolFile(path: string): Promise<Spool> {
     return new SpoolFile(path, file, pending, keptBytes)
   } catch (cause) {
     if (cause instanceof EdgeError) throw cause
-    throw new EdgeError('EDGE_IO', `spool file ${path}: ${cause instanceof Error ? cause.message : cause}`, { cause })
+    throw new EdgeError('EDGE_IO', `spool file ${path}: ${messageOf(cause)}`, { cause })
   }
 }
 
