@@ -294,6 +294,13 @@ test('a spool learns of messages that were given up, and of no others', async (c
   )
 })
 
+/** Of the messages that the next run finds in the spool. */
+async function idsKept(path: string): Promise<readonly bigint[]> {
+  const spool = await openSpoolFile(path)
+  await spool.close()
+  return spool.pending.map(({ id }) => id)
+}
+
 test('a spool does not grow while a batch has no answer and what comes behind it is given up', async (context) => {
   const path = await spoolPath(context)
   const spool = await openSpoolFile(path)
@@ -308,12 +315,7 @@ test('a spool does not grow while a batch has no answer and what comes behind it
   assert.ok(mostBytes < 19 * payload.length, `${mostBytes} bytes`)
   await spool.append({ id: 41n, originUs: ORIGIN_US, payload: new Uint8Array(1) })
   await spool.close()
-  const again = await openSpoolFile(path)
-  context.after(() => again.close())
-  assert.deepEqual(
-    again.pending.map(({ id }) => id),
-    [1n, 40n, 41n],
-  )
+  assert.deepEqual(await idsKept(path), [1n, 40n, 41n])
 })
 
 test('what an earlier run left leaves memory as it is done with', async (context) => {
@@ -347,12 +349,7 @@ test('a spool that is never empty does not grow for ever', async (context) => {
   assert.ok(mostBytes < 18 * payload.length, `${mostBytes} bytes`)
   await spool.append({ id: 41n, originUs: ORIGIN_US, payload: new Uint8Array(1) })
   await spool.close()
-  const again = await openSpoolFile(path)
-  context.after(() => again.close())
-  assert.deepEqual(
-    again.pending.map(({ id }) => id),
-    [40n, 41n],
-  )
+  assert.deepEqual(await idsKept(path), [40n, 41n])
 })
 
 test('a request that cannot be encoded holds up none of those behind it', async (context) => {

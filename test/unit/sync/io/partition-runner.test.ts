@@ -9,9 +9,8 @@ import { PartitionRunner, type RunnerOptions } from '../../../../src/sync/io/par
 import { Slots } from '../../../../src/sync/io/slots.ts'
 import type { Upstream } from '../../../../src/sync/io/upstream.ts'
 import type { SourceRead } from '../../../../src/sync/ports.ts'
+import { QUICK_FORWARDER } from '../../../support/forwarder-options.ts'
 import { MemorySource } from '../../../support/memory-source.ts'
-
-const BOUNDS = { maxCount: 1000, maxBytes: 1e6 }
 
 /** An empty server that takes what it is sent. */
 class EmptyUpstream implements Upstream {
@@ -45,18 +44,7 @@ function runnerOf(
     target: { streamName: 'site', topicName: 'temp' },
     partition,
     partitionCount: () => 1,
-    forwarder: {
-      idPrefix: () => 7n,
-      bounds: BOUNDS,
-      retry: { minDelayUs: 1000, maxDelayUs: 1000 },
-      blockedRetryUs: 1000,
-      settleUs: 0,
-      maxRefusals: 1,
-      maxDeadLettersInRow: 1,
-      tailPageCount: 10,
-      tailScanMaxCount: 10,
-      random: () => 0.5,
-    },
+    forwarder: QUICK_FORWARDER,
     cursors: source,
     deadLetters: undefined,
     slots: new Slots(1),
@@ -109,8 +97,8 @@ test('a read takes no more than is left of the day, and as much as ever when not
   partition.append('a', 'b', 'c')
   for (const [leftBytes, expected] of [
     [700, 700],
-    [0, BOUNDS.maxBytes],
-    [Number.POSITIVE_INFINITY, BOUNDS.maxBytes],
+    [0, QUICK_FORWARDER.bounds.maxBytes],
+    [Number.POSITIVE_INFINITY, QUICK_FORWARDER.bounds.maxBytes],
   ] as const) {
     const asked = Promise.withResolvers<number>()
     const read = partition.read.bind(partition)

@@ -4,24 +4,11 @@ import { systemClock } from '../../../../src/clock.ts'
 import type { EdgeError } from '../../../../src/errors.ts'
 import { silentLogger } from '../../../../src/logger.ts'
 import { RoundTrip } from '../../../../src/sync/core/round-trip.ts'
-import type { RunnerOptions } from '../../../../src/sync/io/partition-runner.ts'
 import type { Upstream } from '../../../../src/sync/io/upstream.ts'
 import { UpstreamLoop } from '../../../../src/sync/io/upstream-loop.ts'
 import { readSyncOptions } from '../../../../src/sync/options.ts'
+import { QUICK_FORWARDER } from '../../../support/forwarder-options.ts'
 import { MemorySource } from '../../../support/memory-source.ts'
-
-const FORWARDER: RunnerOptions['forwarder'] = {
-  idPrefix: () => 7n,
-  bounds: { maxCount: 1000, maxBytes: 1e6 },
-  retry: { minDelayUs: 1000, maxDelayUs: 1000 },
-  blockedRetryUs: 1000,
-  settleUs: 0,
-  maxRefusals: 1,
-  maxDeadLettersInRow: 1,
-  tailPageCount: 10,
-  tailScanMaxCount: 10,
-  random: () => 0.5,
-}
 
 /** Knows the topics that were asked for and not forgotten, as a link does. */
 function knowingUpstream(): Upstream & { readonly known: ReadonlySet<string> } {
@@ -70,7 +57,7 @@ test('of topics that come and go while the link stands, the link keeps nothing',
       target: { streamName: 'site', topicName },
       partition,
       partitionCount: () => 1,
-      forwarder: FORWARDER,
+      forwarder: QUICK_FORWARDER,
       cursors: source,
       deadLetters: undefined,
       slots: loop.slots,
