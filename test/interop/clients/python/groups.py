@@ -3,7 +3,7 @@
 import asyncio
 
 import apache_iggy as iggy
-from scenario import IS_VSR, ask, consume, eventually, expect, expect_equal, expect_error, poll, send
+from scenario import IS_VSR, PATIENCE, ask, consume, eventually, expect, expect_equal, expect_error, poll, send
 
 PARTITIONS = 4
 
@@ -118,21 +118,31 @@ async def restart(world):
     """The server is killed and started again while a producer sends and a member of a group consumes."""
     producer = await world.connect()
     topic = await world.create_topic(producer, 2)
-    acked, received, stop = set(), {}, asyncio.Event()
+    acked, received = set(), {}
     repeated, endings = [], []
 
     async def keep(message):
         place = (message.partition_id(), message.offset())
+        payload = message.payload().decode()
         if place in received:
+            expect_equal(payload, received[place], "a message that came again")
             repeated.append(place)
-        received[place] = message.payload().decode()
+        received[place] = payload
 
     async def steady():
-        while not stop.is_set():
+        """Polls and commits by hand, one after the other: a client of 0.8.0 on which two requests fail together may take
+        itself for no member after it joined again, and poll no more."""
+        client = await world.connect(options="?heartbeat_interval=1h")
+        consumer = await client.consumer_group(
+            "steady", world.name, topic, auto_commit=iggy.AutoCommit.Disabled(), batch_length=100, **PATIENCE
+        )
+        messages = consumer.iter_messages()
+        while True:
             try:
-                await consume(await world.connect(), world, topic, "steady", keep, stop)
-            except RuntimeError as error:
-                # A commit that fails while the server is away ends the consumer of 0.9.0. A new client begins where the group is.
+                message = await anext(messages)
+                await keep(message)
+                await consumer.store_offset(message.offset(), message.partition_id())
+            except RuntimeError as error:  # The server is away. What was handed over and is not committed may come again.
                 endings.append(error)
                 await asyncio.sleep(0.2)
 
@@ -146,7 +156,7 @@ async def restart(world):
                 except Exception:  # the server is away: the same message again, later
                     await asyncio.sleep(0.1)
 
-    task = asyncio.create_task(follow(world, topic, keep, stop) if world.transport == "http" else steady())
+    task = asyncio.create_task(follow(world, topic, keep) if world.transport == "http" else steady())
     await produce(0, 50)
     sending = asyncio.create_task(produce(50, 50))
     await ask("restart")
@@ -163,14 +173,14 @@ async def restart(world):
         expect_equal(offsets, list(range(len(offsets))), f"offsets of partition {partition}")
     if not endings:  # What was handed over before a commit that failed may come again.
         expect_equal(repeated, [], "offsets handed over twice")
-    stop.set()
-    await asyncio.wait_for(task, 20)
+    expect(not task.done(), "the consumer goes on")
+    task.cancel()
 
 
-async def follow(world, topic, keep, stop):
+async def follow(world, topic, keep):
     """A consumer over HTTP, where there are no members: it remembers its own offsets and logs in again."""
     client, following = await world.connect(), {0: 0, 1: 0}
-    while not stop.is_set():
+    while True:
         for partition in following:
             try:
                 strategy = iggy.PollingStrategy.Offset(following[partition])

@@ -38,6 +38,14 @@ TEXT_OF_CODE = {
 }
 
 
+# How often, and how soon again, a consumer tries while the server is away.
+PATIENCE = {
+    "polling_retry_interval": timedelta(milliseconds=200),
+    "init_retries": 50,
+    "init_retry_interval": timedelta(milliseconds=200),
+}
+
+
 class NotAsExpected(Exception):
     """The server did something else than the scenario says."""
 
@@ -87,9 +95,10 @@ class World:
         scheme = {"tcp": "iggy+tcp", "websocket": "iggy+ws", "quic": "iggy+quic", "http": "iggy+http"}[self.transport]
         return f"{scheme}://{credentials}@{self.addresses[self.transport]}"
 
-    async def connect(self, username=USERNAME, password=PASSWORD):
-        """A client of its own, logged in. With credentials in the address it logs in again after a reconnection."""
-        client = iggy.IggyClient.from_connection_string(self.connection_string(f"{username}:{password}"))
+    async def connect(self, username=USERNAME, password=PASSWORD, options=""):
+        """A client of its own, logged in. With credentials in the address it logs in again after a reconnection.
+        @param options `?KEY=VALUE` of the connection string."""
+        client = iggy.IggyClient.from_connection_string(self.connection_string(f"{username}:{password}") + options)
         await client.connect()
         if self.transport == "http":
             await client.login_user(username, password)
@@ -156,9 +165,7 @@ async def consume(client, world, topic, group, on_message, stop, batch_length=10
         batch_length=batch_length,
         auto_commit=iggy.AutoCommit.After(iggy.AutoCommitAfter.ConsumingEachMessage()),
         poll_interval=timedelta(milliseconds=20),
-        polling_retry_interval=timedelta(milliseconds=200),
-        init_retries=50,
-        init_retry_interval=timedelta(milliseconds=200),
+        **PATIENCE,
     )
     await consumer.consume_messages(on_message, stop)
 
