@@ -15,7 +15,7 @@ import {
 } from '../../sdk/wire/header-values.ts'
 import type { Option } from '../../sdk/wire/options.ts'
 import { GIB, MIB } from '../../setting.ts'
-import { parseByteText, parseDurationText } from './amount-text.ts'
+import { parseByteText, parseDurationText } from '../amount-text.ts'
 
 const SEGMENT_STEP_BYTES = 512
 const MAX_MESSAGES_TO_SAVE = 16_777_216

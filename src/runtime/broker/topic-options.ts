@@ -9,7 +9,7 @@ import type { Durability, GivenOption, TopicOptions } from '../../log/index.ts'
 import { type HeaderScalar, headerKindCode } from '../../sdk/wire/header-values.ts'
 import type { Option, Options } from '../../sdk/wire/options.ts'
 import { MIB } from '../../setting.ts'
-import { UNLIMITED } from './amount-text.ts'
+import { UNLIMITED } from '../amount-text.ts'
 import { canonicalOption, optionOf, scalarOfOption, TOPIC_OPTIONS } from './topic-option-catalog.ts'
 
 const DEDUP_ENTRIES = 10_000

@@ -6,7 +6,7 @@
  * setting without effect. What is not recognised at all is named too: it may be a typing error.
  */
 import type { Setting, SettingsTable } from '../../setting.ts'
-import { parseByteText, parseDurationText } from '../broker/amount-text.ts'
+import { parseByteText, parseDurationText } from '../amount-text.ts'
 import { cronEvery } from './cron-text.ts'
 import { ENVIRONMENT_PREFIX } from './load.ts'
 import { LISTS, SECTIONS } from './schema.ts'

@@ -1,29 +1,20 @@
 /** One configuration value: text or TOML scalar in, checked value out; and back to the text an operator would write. Pure. */
 import { DAY_MS, GIB, HOUR_MS, KIB, MIB, MINUTE_MS, SECOND_MS, type Setting } from '../../setting.ts'
+import { parseByteCount, parseTimeSpan } from '../amount-text.ts'
 
 /** Either the value, or what was expected: the caller knows the path and what was found. */
 export type Parsed = { readonly value: unknown } | { readonly expected: string }
 
-const SIZE_UNITS: Readonly<Record<string, number>> = {
-  b: 1,
-  kb: 1000,
-  mb: 1000 ** 2,
-  gb: 1000 ** 3,
-  tb: 1000 ** 4,
-  kib: KIB,
-  mib: MIB,
-  gib: GIB,
-  tib: 1024 * GIB,
-}
-const DURATION_UNITS: Readonly<Record<string, number>> = {
-  ms: 1,
-  s: SECOND_MS,
-  sec: SECOND_MS,
-  m: MINUTE_MS,
-  min: MINUTE_MS,
-  h: HOUR_MS,
-  d: DAY_MS,
-}
+/** Where two are as short, the first. */
+const SIZE_UNITS: readonly (readonly [string, number])[] = [
+  ['TiB', 1024 * GIB],
+  ['GiB', GIB],
+  ['MiB', MIB],
+  ['KiB', KIB],
+  ['GB', 1000 ** 3],
+  ['MB', 1000 ** 2],
+  ['KB', 1000],
+]
 
 export function parseSetting(setting: Setting, found: unknown): Parsed {
   switch (setting.kind) {
@@ -36,16 +27,16 @@ export function parseSetting(setting: Setting, found: unknown): Parsed {
         'a whole number',
       )
     case 'size':
-      return bounded(setting, parseAmount(found, SIZE_UNITS), 'a size such as "8 MiB"')
+      return bounded(setting, parseSize(found), 'a size such as "8 MiB"')
     case 'auto-size':
       if (found === 'auto') return { value: 'auto' }
       return bounded(
         setting,
-        found === 'off' ? 0 : parseAmount(found, SIZE_UNITS),
+        found === 'off' ? 0 : parseSize(found),
         `"auto"${setting.min > 0 ? '' : ', "off"'} or a size such as "8 MiB"`,
       )
     case 'duration':
-      return bounded(setting, parseAmount(found, DURATION_UNITS), 'a duration such as "200 ms" or "30 s"')
+      return bounded(setting, parseDuration(found), 'a duration with its unit, such as "200 ms" or "30 s"')
     case 'choice':
       if (typeof found === 'string' && setting.choices.includes(found)) return { value: found }
       return { expected: `one of ${setting.choices.map((each) => `"${each}"`).join(', ')}` }
@@ -67,15 +58,14 @@ export function formatSetting(setting: Setting, value: unknown): string {
   return typeof value === 'string' ? JSON.stringify(value) : String(value)
 }
 
+/** In the unit that takes the fewest digits: 16,000,000 bytes are "16 MB", not "15625 KiB". */
 export function formatSize(bytes: number): string {
-  for (const [unit, scale] of [
-    ['GiB', GIB],
-    ['MiB', MIB],
-    ['KiB', KIB],
-  ] as const) {
-    if (bytes >= scale && bytes % scale === 0) return `${bytes / scale} ${unit}`
+  let [count, unit] = [bytes, 'B']
+  for (const [name, scale] of SIZE_UNITS) {
+    if (bytes < scale || bytes % scale !== 0) continue
+    if (String(bytes / scale).length < String(count).length) [count, unit] = [bytes / scale, name]
   }
-  return `${bytes} B`
+  return `${count} ${unit}`
 }
 
 export function formatDuration(ms: number): string {
@@ -110,14 +100,16 @@ function parseBoolean(found: unknown): Parsed {
   return { expected: 'true or false' }
 }
 
-/** A number, or a number with one of `units`; NaN when it is neither. */
-function parseAmount(found: unknown, units: Readonly<Record<string, number>>): number {
+/** @returns bytes; NaN when it is no size. */
+function parseSize(found: unknown): number {
   if (typeof found === 'number' || typeof found === 'bigint') return Number(found)
-  if (typeof found !== 'string') return Number.NaN
-  const match = /^(\d+(?:\.\d+)?)\s*([a-zA-Z]*)$/.exec(found.trim())
-  if (match === null) return Number.NaN
-  const scale = match[2] === '' ? 1 : units[(match[2] ?? '').toLowerCase()]
-  return scale === undefined ? Number.NaN : Math.round(Number(match[1]) * scale)
+  return typeof found === 'string' ? Number(parseByteCount(found) ?? Number.NaN) : Number.NaN
+}
+
+/** @returns ms; NaN when it is no duration. What lacks its unit is none, but for 0: 60 might be seconds or milliseconds. */
+function parseDuration(found: unknown): number {
+  if (found === 0 || found === 0n || found === '0') return 0
+  return typeof found === 'string' ? Number(parseTimeSpan(found) ?? Number.NaN) / 1000 : Number.NaN
 }
 
 function bounded(setting: Setting, found: unknown, what: string): Parsed {

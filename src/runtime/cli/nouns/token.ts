@@ -1,5 +1,5 @@
 /** `token`: personal access tokens of the own user, and tokens for devices. */
-import { parseDurationText, UNLIMITED } from '../../broker/amount-text.ts'
+import { parseDurationWithUnit, UNLIMITED } from '../../amount-text.ts'
 import { type Command, EXIT } from '../command.ts'
 import type { EdgeHttp } from '../edge-http.ts'
 import { type Argument, usageError, type Values } from '../grammar.ts'
@@ -143,7 +143,7 @@ function deviceCommand({ run, ...spec }: DeviceCommand): Command {
 function lifetimeOf(values: Values): bigint | null {
   const text = values.all('expiry').join(' ')
   if (text === '') return null
-  const lifetimeUs = parseDurationText(text)
+  const lifetimeUs = parseDurationWithUnit(text)
   if (lifetimeUs === undefined) throw usageError(`expiry: found "${text}", expected "7 days", "12h" or "never"`)
   return lifetimeUs === UNLIMITED || lifetimeUs === 0n ? null : lifetimeUs
 }

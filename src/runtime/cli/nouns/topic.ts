@@ -1,7 +1,7 @@
 /** `topic`: create, list, get (`stats`), update, delete, purge. */
 import type { Client, TopicSettings } from '../../../sdk/index.ts'
 import type { TopicDetails, TopicRecord } from '../../../sdk/wire/records.ts'
-import { parseByteText, parseDurationText } from '../../broker/amount-text.ts'
+import { parseByteText, parseDurationWithUnit } from '../../amount-text.ts'
 import type { Command } from '../command.ts'
 import { type Argument, usageError, type Values } from '../grammar.ts'
 import { bytes, duration, nested, type Row, time } from '../output.ts'
@@ -150,7 +150,9 @@ async function settingsOf(client: Client, values: Values): Promise<TopicSettings
   const options = await optionsOf(client, values.all('set'))
   return {
     ...(values.has('compression') ? { compression } : {}),
-    ...(expiry === '' ? {} : { messageExpiryUs: amount('expiry', expiry, parseDurationText, '"7 days" or "never"') }),
+    ...(expiry === ''
+      ? {}
+      : { messageExpiryUs: amount('expiry', expiry, parseDurationWithUnit, '"7 days", "12h" or "never"') }),
     ...(maxSize === undefined
       ? {}
       : { maxTopicSizeBytes: amount('max-size', maxSize, parseByteText, '"2 GB" or "unlimited"') }),

@@ -29,7 +29,20 @@ describe('configuration values', () => {
     const setting = duration({ default: 0, min: 0, max: 86_400_000 }, '')
     assert.deepEqual(parseSetting(setting, '200 ms'), { value: 200 })
     assert.deepEqual(parseSetting(setting, '5 m'), { value: 300_000 })
-    assert.ok('expected' in parseSetting(setting, '5 parsec'))
+    assert.deepEqual(parseSetting(setting, '1.5 h'), { value: 5_400_000 })
+    assert.deepEqual(parseSetting(setting, '1h 30m'), { value: 5_400_000 })
+    assert.deepEqual(parseSetting(setting, '7 hours'), { value: 25_200_000 })
+    for (const found of ['5 parsec', '500 us', 'never', 'default', ''])
+      assert.ok('expected' in parseSetting(setting, found))
+  })
+
+  it('refuses a duration that does not say its unit, but for 0', () => {
+    const setting = duration({ default: 0, min: 0, max: 86_400_000 }, '')
+    for (const found of [86_400, '86400', 60n])
+      assert.deepEqual(parseSetting(setting, found), {
+        expected: 'a duration with its unit, such as "200 ms" or "30 s", from "0 ms" to "1 d"',
+      })
+    for (const found of [0, '0', 0n]) assert.deepEqual(parseSetting(setting, found), { value: 0 })
   })
 
   it('takes the words of the environment for true and false', () => {
@@ -65,6 +78,10 @@ describe('configuration values', () => {
 
   it('writes a value back as an operator would', () => {
     assert.equal(formatSetting(size(limits, ''), 8 * MIB), '"8 MiB"')
+    assert.equal(formatSetting(size(limits, ''), 16_000_000), '"16 MB"')
+    assert.equal(formatSetting(size(limits, ''), 2 ** 50), '"1024 TiB"')
+    assert.equal(formatSetting(size(limits, ''), 0), '"0 B"')
+    assert.equal(formatSetting(size(limits, ''), 1025), '"1025 B"')
     assert.equal(formatSetting(duration({ default: 0, min: 0, max: 1e9 }, ''), 90_000), '"90 s"')
     assert.equal(formatSetting(boolean(true, ''), true), 'true')
   })
