@@ -25,6 +25,7 @@ export {
   refuseHeld,
   type StoreInspection,
 } from './inspect/store-inspection.ts'
+export { MAX_USERS } from './metadata/accounts.ts'
 export { RETENTION_SETTINGS, type RetentionSettings } from './retention-settings.ts'
 export { findLogProblems } from './setting-problems.ts'
 export { LOG_SETTINGS, type LogSettings } from './settings.ts'

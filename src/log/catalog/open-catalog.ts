@@ -7,6 +7,7 @@ import type { SqliteMetadata } from '../metadata/metadata-store.ts'
 import type { ReportFinding } from '../ports.ts'
 import { QUARANTINE, type Quarantine } from '../quarantine.ts'
 import type { Scheduler } from '../scheduler.ts'
+import { LOG_SETTINGS } from '../settings.ts'
 import { StoreCatalog } from './catalog.ts'
 import {
   formatStore,
@@ -26,8 +27,6 @@ import { type StoreState, soundOr } from './store-state.ts'
 import { Trash } from './trash.ts'
 
 const STORE_ID_BYTES = 16
-/** Partitions of all topics together, when nothing else is configured. */
-export const DEFAULT_MAX_PARTITIONS = 10_000
 /** Skipped when the key floor is lost: keys of deleted partitions may have been that far above the highest one left. */
 const LOST_KEYS_GAP = 65_536
 
@@ -72,7 +71,7 @@ export async function openCatalog(options: CatalogOptions): Promise<StoreCatalog
   if (scanned.some(({ topics }) => topics.some(({ origin }) => origin === 'copy'))) keys.copiedUpTo(highestOf(copies))
   updateCopies(metadata, registry, keys.store, copies)
   await keys.skipTo(highestKey(registry) + 1)
-  const maxPartitions = options.maxPartitions ?? DEFAULT_MAX_PARTITIONS
+  const maxPartitions = options.maxPartitions ?? LOG_SETTINGS.max_partitions.default
   return new StoreCatalog({ ...options, files, registry, trash, keys, seedOf, maxPartitions })
 }
 

@@ -2,8 +2,8 @@ import { EdgeError } from '../../errors.ts'
 import type { TokenRow, UserRow } from '../api.ts'
 import { type Connection, toInteger } from './connection.ts'
 
-/** Bounds of what lives in memory; the broker's own limits are lower. */
-const MAX_USERS = 10_000
+/** Bounds of what lives in memory, and so of what may be configured. */
+export const MAX_USERS = 10_000
 const MAX_TOKENS = 100_000
 
 interface SqlUser {

@@ -8,6 +8,7 @@ import { OFFSETS_ENDING, OFFSETS_FILE } from '../catalog/layout.ts'
 import { type NameSource, partitionText } from '../place-text.ts'
 import type { HintStore, ProducerStore, ReportFinding } from '../ports.ts'
 import type { Scheduler } from '../scheduler.ts'
+import { LOG_SETTINGS } from '../settings.ts'
 import { Accounts } from './accounts.ts'
 import { Connection } from './connection.ts'
 import { openDatabase } from './database.ts'
@@ -15,9 +16,6 @@ import { Groups } from './groups.ts'
 import { DescriptorCopies, type DescriptorPlace, DropTotals, SqliteHints, SqliteProducers } from './log-tables.ts'
 import { OffsetTrail } from './offset-trail.ts'
 import { Progress } from './progress.ts'
-
-/** Consumers whose offsets a partition keeps, when nothing else is configured. */
-export const DEFAULT_MAX_CONSUMER_OFFSETS = 1024
 
 export interface MetadataOptions {
   /** The SQLite file, or `:memory:`. */
@@ -96,7 +94,7 @@ export class SqliteMetadata implements MetadataStore {
       connection,
       scheduler: options.scheduler,
       report: options.report,
-      maxConsumerOffsets: options.maxConsumerOffsets ?? DEFAULT_MAX_CONSUMER_OFFSETS,
+      maxConsumerOffsets: options.maxConsumerOffsets ?? LOG_SETTINGS.max_consumer_offsets.default,
       trail,
     })
     this.#hints = new SqliteHints(connection, options.report)

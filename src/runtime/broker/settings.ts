@@ -1,4 +1,5 @@
 /** Settings of the broker: sections `[broker]`, `[heartbeat]`, `[personal_access_token]`, `[consumer_group]`, `[message_deduplication]`. */
+import { MAX_USERS } from '../../log/index.ts'
 import {
   autoSize,
   boolean,
@@ -18,7 +19,7 @@ export const BROKER_SETTINGS = {
     false,
     'When the root password is lost: at the start the root user gets IGGY_ROOT_USERNAME and IGGY_ROOT_PASSWORD, also when it is there.',
   ),
-  max_users: integer({ default: 1024, min: 1, max: 1_000_000 }, 'Users there may be, root included.'),
+  max_users: integer({ default: 1024, min: 1, max: MAX_USERS }, 'Users there may be, root included.'),
   max_poll_size: autoSize(
     { min: 64 * KIB, max: 128 * MIB },
     'A poll answers about this many bytes of messages at most, and always at least one message; "auto" takes a 64th of the ' +
