@@ -57,7 +57,7 @@ export function limitsOf(values: LimitValues = defaultsOf(WEBTRANSPORT_SETTINGS)
 
 type LimitKey = Exclude<
   keyof typeof WEBTRANSPORT_SETTINGS,
-  'enabled' | 'address' | 'tcp_fallback' | 'certificate_file' | 'private_key_file'
+  'enabled' | 'address' | 'tcp_fallback' | 'tls_cert_file' | 'tls_key_file'
 >
 export type LimitValues = { readonly [K in LimitKey]: number }
 

@@ -8,8 +8,8 @@ export const WEBTRANSPORT_SETTINGS = {
   enabled: boolean(true, 'Listen for WebTransport: Iggy clients on /iggy, devices on /edge.'),
   address: address('0.0.0.0:8443', 'UDP address; the TCP fallback listens on the same address and number.'),
   tcp_fallback: boolean(true, 'Offer the same sessions over HTTP/2 on TCP, for networks that block UDP.'),
-  certificate_file: text('', 'PEM certificate chain; empty: a self-signed one is made, kept and renewed.'),
-  private_key_file: text('', 'PEM private key of certificate_file.'),
+  tls_cert_file: text('', 'PEM certificate chain; empty: a self-signed one is made, kept and renewed.'),
+  tls_key_file: text('', 'PEM private key of tls_cert_file.'),
   max_sessions: integer(
     { default: 512, min: 1, max: 100_000 },
     'Sessions at the same time; more are answered with 503.',

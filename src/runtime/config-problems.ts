@@ -102,7 +102,7 @@ function findHttpProblems({ 'http.cors': cors, 'http.metrics': metrics }: Config
 
 function certificatesOf(config: Config): readonly CertificateKeys[] {
   const { tcp, websocket, webtransport, quic, 'http.tls': http } = config
-  const hasOwn = webtransport.certificate_file !== '' || webtransport.private_key_file !== ''
+  const hasOwn = webtransport.tls_cert_file !== '' || webtransport.tls_key_file !== ''
   return [
     {
       isWanted: tcp.enabled && tcp.tls_enabled && !isOwnCertificate(tcp),
@@ -121,8 +121,8 @@ function certificatesOf(config: Config): readonly CertificateKeys[] {
     },
     {
       isWanted: webtransport.enabled && hasOwn,
-      certificate: { key: 'webtransport.certificate_file', path: webtransport.certificate_file },
-      privateKey: { key: 'webtransport.private_key_file', path: webtransport.private_key_file },
+      certificate: { key: 'webtransport.tls_cert_file', path: webtransport.tls_cert_file },
+      privateKey: { key: 'webtransport.tls_key_file', path: webtransport.tls_key_file },
     },
     {
       isWanted: quic.enabled && !isOwnCertificate(quic),

@@ -228,12 +228,12 @@ export async function startWebTransport({
   paths,
 }: WebTransportParts): Promise<QuicEdge> {
   const settings = config.webtransport
-  const hasFiles = settings.certificate_file !== ''
+  const hasFiles = settings.tls_cert_file !== ''
   return startQuicEdge(
     {
       ...addressOf(settings.address),
       certificate: hasFiles
-        ? { type: 'files', certificateFile: settings.certificate_file, privateKeyFile: settings.private_key_file }
+        ? { type: 'files', certificateFile: settings.tls_cert_file, privateKeyFile: settings.tls_key_file }
         : { type: 'self-signed', directory: ownCertificateFolder(dataPath) },
       hasTcpFallback: settings.tcp_fallback,
       limits: limitsOf(settings),

@@ -106,7 +106,7 @@ function ownConfig(config: Config, folder: string, connections: number): Config 
     },
     websocket: { ...websocket, address: LOOPBACK, tls_enabled: false },
     quic: { ...config.quic, enabled: false },
-    webtransport: { ...webtransport, address: LOOPBACK, certificate_file: '', private_key_file: '' },
+    webtransport: { ...webtransport, address: LOOPBACK, tls_cert_file: '', tls_key_file: '' },
     http: { ...http, enabled: true, address: LOOPBACK, basic_authentication: true },
     'http.tls': { ...config['http.tls'], enabled: false },
     'http.jwt.trusted_issuers': [],

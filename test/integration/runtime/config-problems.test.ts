@@ -44,8 +44,8 @@ test('the defaults are sound, and so are certificates that fit their keys', () =
       cert_file = "${cert}"
       key_file = "${key}"
       [webtransport]
-      certificate_file = "${cert}"
-      private_key_file = "${key}"`),
+      tls_cert_file = "${cert}"
+      tls_key_file = "${key}"`),
     [],
   )
 })
@@ -68,11 +68,11 @@ test('files of a certificate are named with their keys: missing, unreadable, no 
 })
 
 test('a certificate of WebTransport needs its key, and the other way round', () => {
-  assert.deepEqual(problemsOf(`[webtransport]\ncertificate_file = "${cert}"`), [
-    'webtransport.private_key_file: found none, expected a PEM file',
+  assert.deepEqual(problemsOf(`[webtransport]\ntls_cert_file = "${cert}"`), [
+    'webtransport.tls_key_file: found none, expected a PEM file',
   ])
-  assert.deepEqual(problemsOf(`[webtransport]\nprivate_key_file = "${key}"`), [
-    'webtransport.certificate_file: found none, expected a PEM file',
+  assert.deepEqual(problemsOf(`[webtransport]\ntls_key_file = "${key}"`), [
+    'webtransport.tls_cert_file: found none, expected a PEM file',
   ])
 })
 
