@@ -108,7 +108,7 @@ export function showDisk(disk, uptimeUs) {
     ['written since start', formatBytes(disk.written_bytes)],
     [
       'at this pace a day',
-      `${formatBytes(perDay)} of ${hasFlashBudget ? formatBytes(disk.flash_budget_per_day_bytes) : 'no limit'}`,
+      `${formatBytes(perDay)}${hasFlashBudget ? ` of ${formatBytes(disk.flash_budget_per_day_bytes)}` : ', no limit'}`,
     ],
     ['written per stored byte', factor],
     [

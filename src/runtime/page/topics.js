@@ -164,16 +164,18 @@ function fillTable(body, rows) {
 const formatLag = (lag) => (lag === null ? '–' : lag === 0 ? 'all' : `${formatCount(lag)} left`)
 const messageKey = ({ partition_id, offset }) => `${partition_id}:${offset}`
 
-function makeReading({ partition_id, offset, size_bytes, reading }) {
+function makeReading({ partition_id, offset, size_bytes, timestamp_us, reading }) {
   const node = element(
     'div',
-    { class: 'reading', title: `partition ${partition_id}, offset ${offset}, ${size_bytes} bytes` },
+    { class: 'reading' },
     element('time'),
     element('span', { class: 'format' }, reading.format),
   )
   if (reading.readings === undefined)
     node.append(element('pre', {}, visible(reading.text) + (reading.is_cut ? ' …' : '')))
   else node.append(element('div', { class: 'values' }, ...reading.readings.map(makeValue)))
+  const place = `partition ${partition_id}, offset ${offset}, ${size_bytes} bytes, ${formatTime(timestamp_us)}`
+  node.append(element('span', { class: 'place' }, place))
   return node
 }
 
@@ -187,7 +189,5 @@ function makeValue({ name, value, unit }) {
 }
 
 function updateReading(node, { timestamp_us }, nowUs) {
-  const time = node.querySelector('time')
-  setText(time, formatAge(timestamp_us, nowUs))
-  setAttribute(time, 'title', formatTime(timestamp_us))
+  setText(node.querySelector('time'), formatAge(timestamp_us, nowUs))
 }

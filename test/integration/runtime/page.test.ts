@@ -76,6 +76,7 @@ test('names and payloads are shown as what they are, readings by their format, t
   await send(edge, 'sensors', 'climate-7', '[{"n":"temp","u":"Cel","v":21.53}]')
   await send(edge, 'sensors', 'climate-7', Uint8Array.of(0, 255))
   await shows(tab, '.readings', '00 ff')
+  await shows(tab, '.readings', 'partition 0, offset 2, 2 bytes')
   await shows(tab, '.readings', 'temp 21.53 Cel')
   await shows(tab, '.readings', '<b onclick=alert(3)>21.5</b>')
   assert.ok(!(await tab.textOf('.topic.open')).includes('No messages yet.'))
