@@ -208,6 +208,7 @@ test('members are back within 6 s after the edge was killed and started again, a
   for (let count = 0; count < MEMBERS; count++) world.startMember()
   await within(15_000, 'four members share', () => isSplitAmong(admin, MEMBERS))
   const before = world.startLoad()
+  // Half a second of load.
   await delay(500)
   const sentBefore = await before.stop()
   await world.restartEdge()

@@ -106,6 +106,7 @@ for (const { name, variable, generation } of APACHE_SERVERS) {
       }, 10)
       context.after(() => clearInterval(feed))
       for (let kill = 0; kill < KILLS; kill++) {
+        // It runs, is away and comes back while records are appended.
         await delay(400)
         await server.kill()
         await delay(100)
