@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { eventually } from '../support/eventually.ts'
 import { SeededRandom } from '../support/seeded-random.ts'
 import { GroupMembers } from './support/group-members.ts'
 import { GroupOverHttp } from './support/group-over-http.ts'
@@ -53,7 +54,7 @@ for (const version of ['0.8.0', '0.9.0']) {
 
     await t.test('each message comes to exactly one member', async () => {
       for (let round = 0; round < CALM_ROUNDS; round++) await group.sendRound()
-      await until('all messages', REBALANCE_MS * 5, async () => members.deliveries.length >= group.acked.length)
+      await eventually(() => members.deliveries.length >= group.acked.length, 'all messages', REBALANCE_MS * 5)
       assert.deepEqual(members.deliveries.map(({ text }) => text).sort(), [...group.acked].sort())
       const owners = new Map<number, Set<number>>()
       for (const { partition, member } of members.deliveries) {
@@ -73,7 +74,11 @@ for (const version of ['0.8.0', '0.9.0']) {
           await untilShares(group, [2, 3, 3], REBALANCE_MS)
           members.start()
           // The clock for a join runs from the join, which the group shows first.
-          await until('the fourth member', PROCESS_START_MS, async () => (await group.shares()).length === MEMBER_COUNT)
+          await eventually(
+            async () => (await group.shares()).length === MEMBER_COUNT,
+            'the fourth member',
+            PROCESS_START_MS,
+          )
           await untilShares(group, EVEN, REBALANCE_MS)
         }
       })
@@ -123,13 +128,13 @@ async function underLoad(group: GroupOverHttp, work: () => Promise<void>): Promi
 
 async function untilShares(group: GroupOverHttp, expected: readonly number[], boundMs: number): Promise<void> {
   let found: number[] = []
-  await until(
-    () => `partitions per member ${expected.join(', ')}, found ${found.join(', ')}`,
-    boundMs,
+  await eventually(
     async () => {
       found = await group.shares()
       return found.join() === expected.join()
     },
+    () => `partitions per member ${expected.join(', ')}, found ${found.join(', ')}`,
+    boundMs,
   )
 }
 
@@ -139,17 +144,9 @@ async function untilAllCame(group: GroupOverHttp, members: GroupMembers): Promis
     const came = new Set(members.deliveries.map(({ text }) => text))
     return group.acked.filter((text) => !came.has(text))
   }
-  await until(
+  await eventually(
+    () => missing().length === 0,
     () => `every acknowledged message, missing ${missing().length}: ${missing().slice(0, 20).join(' ')}`,
     PROCESS_START_MS,
-    async () => missing().length === 0,
   )
-}
-
-async function until(what: string | (() => string), boundMs: number, condition: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + boundMs
-  while (!(await condition())) {
-    assert.ok(performance.now() < deadline, `within ${boundMs} ms: ${typeof what === 'string' ? what : what()}`)
-    await delay(20)
-  }
 }

@@ -41,12 +41,3 @@ export const range = (from: number, end: number): number[] =>
 /** A batch of one message for each number. */
 export const batchesOf = (from: number, end: number, payloadSize = 100): Uint8Array[] =>
   range(from, end).map((number) => recordsOf([number], payloadSize))
-
-/** Waits until `isTrue`, at most for some seconds. */
-export async function until(isTrue: () => boolean): Promise<void> {
-  const end = performance.now() + 10_000
-  while (!isTrue()) {
-    assert.ok(performance.now() < end, 'waited too long')
-    await new Promise((resolve) => setImmediate(resolve))
-  }
-}

@@ -117,12 +117,3 @@ export async function exchange(stream: PackageStream, bytes: Uint8Array): Promis
   await written
   return Buffer.concat(chunks)
 }
-
-/** Waits for a condition without a time of its own; fails after ten seconds. */
-export async function until(isTrue: () => boolean, what: string): Promise<void> {
-  const deadlineMs = performance.now() + 10_000
-  while (!isTrue()) {
-    if (performance.now() > deadlineMs) throw new Error(`still waiting for ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-}

@@ -1,5 +1,4 @@
 /** What a connection of the protocol server needs around it, and frames of the classic generation to send it. */
-import assert from 'node:assert/strict'
 import { silentLogger } from '../../src/logger.ts'
 import { connectionLimitsOf, TCP_SETTINGS } from '../../src/runtime/server/defaults.ts'
 import { createServerContext, type ServerContext } from '../../src/runtime/server/server-context.ts'
@@ -66,10 +65,4 @@ export async function createServerWorld(maxInFlightBytes = 1_000_000): Promise<S
       await broker.createTopic(world.root, 's', { name: 't', partitionCount: 1, options: {} })
     },
   }
-}
-
-/** Lets promises and microtasks run until something is so; logins take a hash. */
-export async function until(isSo: () => boolean): Promise<void> {
-  for (let turn = 0; turn < 2000 && !isSo(); turn++) await new Promise((resolve) => setTimeout(resolve, 1))
-  assert.ok(isSo())
 }

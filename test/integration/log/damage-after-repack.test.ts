@@ -12,7 +12,8 @@ import { createNodeFileSystem } from '../../../src/log/io/node-file-system.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
 import { PLAIN, SEALED } from '../../support/encryption.ts'
-import { append, batchesOf, onlyPartition, range, readAll, until } from '../../support/partition-steps.ts'
+import { eventually } from '../../support/eventually.ts'
+import { append, batchesOf, onlyPartition, range, readAll } from '../../support/partition-steps.ts'
 import { recordsOf } from '../../support/records.ts'
 import { topicOptions } from '../../support/topic-options.ts'
 
@@ -72,13 +73,13 @@ async function packedStore(context: TestContext, encryption: EncryptionSettings)
   const { id } = await log.catalog.createStream('plant')
   await log.catalog.createTopic(id, { name: 'pumps', partitionCount: 1, options: topicOptions('durable') })
   const partition = onlyPartition(log)
-  await until(() => log.stats().journalFileCount === SETTINGS.journal_files)
+  await eventually(() => log.stats().journalFileCount === SETTINGS.journal_files)
   faults.isPreparing = false
   for (let from = 0; from < COUNT; from += 50) {
     await append(log, partition, batchesOf(from, from + 50, PAYLOAD_SIZE))
     if (from + 50 === LARGE_AT) await append(log, partition, [recordsOf([LARGE_NUMBER], 600_000)])
   }
-  await until(() => log.findings().some(({ event }) => event === 'log.repack.failed'))
+  await eventually(() => log.findings().some(({ event }) => event === 'log.repack.failed'))
   const path = join(folder, 'killed')
   fs.cpSync(living, path, { recursive: true })
   fs.rmSync(join(path, 'lock'), { force: true })

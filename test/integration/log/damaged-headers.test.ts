@@ -13,7 +13,8 @@ import { createNodeFileSystem } from '../../../src/log/io/node-file-system.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
 import { PLAIN, SEALED } from '../../support/encryption.ts'
-import { append, batchesOf, onlyPartition, range, readAll, until } from '../../support/partition-steps.ts'
+import { eventually } from '../../support/eventually.ts'
+import { append, batchesOf, onlyPartition, range, readAll } from '../../support/partition-steps.ts'
 import { topicOptions } from '../../support/topic-options.ts'
 
 const SETTINGS = { ...defaultsOf(LOG_SETTINGS), journal_file_size: 256 * 1024, journal_files: 3 }
@@ -50,7 +51,7 @@ async function killedStore(context: TestContext, encryption: EncryptionSettings)
   await log.catalog.createTopic(id, { name: 'pumps', partitionCount: 1, options: topicOptions('durable') })
   const partition = onlyPartition(log)
   for (let from = 0; from < COUNT; from += 100) await append(log, partition, batchesOf(from, from + 100, 250))
-  await until(() => log.stats().journalUsedBytes < SETTINGS.journal_file_size)
+  await eventually(() => log.stats().journalUsedBytes < SETTINGS.journal_file_size)
   const path = join(folder, 'killed')
   fs.cpSync(living.path, path, { recursive: true })
   fs.rmSync(join(path, 'lock'), { force: true })
@@ -167,7 +168,7 @@ for (const [kind, encryption] of KINDS) {
     const told = `warn log.header.mended journal/0, and ${others} more files, has a flipped bit in a header, which is put right at each read: nothing is lost`
     assert.deepEqual(findingsOf(log), [told])
     await append(log, onlyPartition(log), batchesOf(COUNT, 2 * COUNT, 250))
-    await until(() => log.stats().journalUsedBytes < SETTINGS.journal_file_size)
+    await eventually(() => log.stats().journalUsedBytes < SETTINGS.journal_file_size)
     assert.deepEqual(await readAll(onlyPartition(log)), range(0, 2 * COUNT))
   })
 

@@ -21,7 +21,8 @@ import {
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
 import { keyText, PLAIN, SEALED } from '../../support/encryption.ts'
-import { append, batchesOf, range, readAll, until } from '../../support/partition-steps.ts'
+import { eventually } from '../../support/eventually.ts'
+import { append, batchesOf, range, readAll } from '../../support/partition-steps.ts'
 import { idsOf, recordsOf } from '../../support/records.ts'
 import { topicOptions } from '../../support/topic-options.ts'
 
@@ -108,7 +109,7 @@ async function writtenStore(path: string): Promise<number> {
   await using log = await open(path)
   const partition = await partitionIn(log)
   await append(log, partition, batchesOf(0, 4000))
-  await until(() => partition.segmentCount > 1)
+  await eventually(() => partition.segmentCount > 1)
   await append(log, partition, [recordsOf([4000], 600_000), ...batchesOf(4001, 4010)])
   return 4010
 }
@@ -307,7 +308,7 @@ test('turned on for an existing store, new files are sealed and old ones read as
     await using log = await open(path)
     const partition = await partitionIn(log)
     await append(log, partition, batchesOf(20, 2500))
-    await until(() => partition.segmentCount > 0)
+    await eventually(() => partition.segmentCount > 0)
     assert.deepEqual(await readAll(partition), range(0, 2500))
   }
   assert.ok(journalOf(path).every((file) => keyIdIn(file) !== 0))
@@ -330,7 +331,7 @@ test('turned off, new files are plain, and the key is needed only as long as a f
   {
     await using log = await open(path, off)
     await (await partitionIn(log)).purge()
-    await until(() => journalOf(path).every((file) => keyIdIn(file) === 0))
+    await eventually(() => journalOf(path).every((file) => keyIdIn(file) === 0))
   }
   await using log = await open(path, PLAIN)
   assert.equal((await partitionIn(log)).nextOffset, 4020n)
@@ -345,7 +346,7 @@ test('a new key seals new files, the previous one opens the old, and without it 
     const partition = await partitionIn(log)
     assert.deepEqual(await readAll(partition), range(0, 4010))
     await append(log, partition, batchesOf(4010, 6000))
-    await until(() => new Set(segmentsOf(path).map(keyIdIn)).size === 2)
+    await eventually(() => new Set(segmentsOf(path).map(keyIdIn)).size === 2)
   }
   await assert.rejects(open(path, { ...rotated, previous_keys: '' }), isKeyWrong)
   await assert.rejects(open(path, SEALED), isKeyWrong)

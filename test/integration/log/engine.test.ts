@@ -10,7 +10,8 @@ import type { Durability, Log, LogSettings, Partition } from '../../../src/log/i
 import { LOG_SETTINGS, openLog } from '../../../src/log/index.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
-import { append, batchesOf, range, readAll, until } from '../../support/partition-steps.ts'
+import { eventually } from '../../support/eventually.ts'
+import { append, batchesOf, range, readAll } from '../../support/partition-steps.ts'
 import { recordsOf } from '../../support/records.ts'
 import { topicOptions } from '../../support/topic-options.ts'
 
@@ -67,7 +68,7 @@ test('full journal files become compressed segments, and reads cross over withou
   const log = await open(path)
   const partition = await createPartition(log)
   await append(log, partition, batchesOf(0, 6000))
-  await until(() => partition.segmentCount > 1 && log.stats().journalUsedBytes < 512 * 1024)
+  await eventually(() => partition.segmentCount > 1 && log.stats().journalUsedBytes < 512 * 1024)
   assert.deepEqual(await readAll(partition), range(0, 6000))
   assert.deepEqual(await readAll(partition, 2999n), range(2999, 6000))
   assert.ok(partition.sizeBytes < 6000 * 100, `${partition.sizeBytes} bytes`)
@@ -96,7 +97,7 @@ test('a message larger than the journal takes keeps its place among others', asy
   const again = reopened(second)
   assert.deepEqual(await readAll(again), range(0, 8))
   await append(second, again, batchesOf(8, 5000))
-  await until(() => again.segmentCount > 2)
+  await eventually(() => again.segmentCount > 2)
   assert.deepEqual(await readAll(again), range(0, 5000))
   await second.close()
 })
@@ -125,7 +126,7 @@ test('partitions are removed without a complaint, also those that never had a fi
   const log = await open(folder(context))
   const partition = await createPartition(log)
   await append(log, partition, batchesOf(0, 6000))
-  await until(() => partition.segmentCount > 1)
+  await eventually(() => partition.segmentCount > 1)
   await log.catalog.addPartitions(0, 0, 1)
   await log.catalog.removePartitions(0, 0, 2)
   assert.deepEqual(log.findings(), [])
@@ -157,7 +158,7 @@ for (const [harm, act] of [
     const log = await open(path)
     const partition = await createPartition(log)
     await append(log, partition, batchesOf(0, 6000))
-    await until(() => partition.segmentCount > 3)
+    await eventually(() => partition.segmentCount > 3)
     await log.close()
     const directory = join(path, 'streams/0/topics/0', String(partition.key))
     const [, second = '', third = ''] = fs.readdirSync(directory).sort()
@@ -182,7 +183,7 @@ test('one flipped bit in a segment costs its block, is told with its range, and 
   const log = await open(path)
   const partition = await createPartition(log)
   await append(log, partition, batchesOf(0, 6000))
-  await until(() => partition.segmentCount > 1)
+  await eventually(() => partition.segmentCount > 1)
   await log.close()
   const directory = join(path, 'streams/0/topics/0', String(partition.key))
   const [segment = ''] = fs.readdirSync(directory).sort()
@@ -207,7 +208,7 @@ test('empty, garbage and unknown files stop nothing and are set aside', async (c
   const log = await open(path)
   const partition = await createPartition(log)
   await append(log, partition, batchesOf(0, 3000))
-  await until(() => partition.segmentCount > 0)
+  await eventually(() => partition.segmentCount > 0)
   await log.close()
   const directory = join(path, 'streams/0/topics/0', String(partition.key))
   fs.mkdirSync(join(path, 'journal', '77'))

@@ -15,7 +15,8 @@ import {
 import { LOG_SETTINGS, type Log, type LogSettings, openLog, type Partition } from '../../../src/log/index.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
-import { append, batchesOf, range, readAll, until } from '../../support/partition-steps.ts'
+import { eventually } from '../../support/eventually.ts'
+import { append, batchesOf, range, readAll } from '../../support/partition-steps.ts'
 import { topicOptions } from '../../support/topic-options.ts'
 
 const settings = { ...defaultsOf(LOG_SETTINGS), journal_file_size: 256 * 1024, flash_budget_per_day: 0 }
@@ -144,7 +145,7 @@ test('what lies in larger journal files than are configured now is read, and pac
   await using second = await openAt(folder, 'boot-2')
   assert.deepEqual(await readAll(partitionOf(second)), range(0, 4))
   await append(second, partitionOf(second), batchesOf(4, 500, 12_000))
-  await until(() => readdirSync(join(folder, 'journal')).every((name) => sizeOf(folder, name) === 256 * 1024))
+  await eventually(() => readdirSync(join(folder, 'journal')).every((name) => sizeOf(folder, name) === 256 * 1024))
   assert.deepEqual(await readAll(partitionOf(second)), range(0, 500))
   assert.deepEqual(second.findings(), [])
 })
@@ -166,7 +167,9 @@ test('an unproven group that is longer than a journal file is now is written aga
   await second.close()
   await using third = await openAt(killedPath, 'boot-1')
   await append(third, partitionOf(third), batchesOf(12, 500, 12_000))
-  await until(() => readdirSync(join(killedPath, 'journal')).every((name) => sizeOf(killedPath, name) === 256 * 1024))
+  await eventually(() =>
+    readdirSync(join(killedPath, 'journal')).every((name) => sizeOf(killedPath, name) === 256 * 1024),
+  )
   assert.deepEqual(await readAll(partitionOf(third)), range(0, 500))
 })
 

@@ -12,9 +12,9 @@ import { RECOVERED_OPTIONS } from '../../../src/log/catalog/scan.ts'
 import { LOG_SETTINGS, openLog, RETENTION_SETTINGS } from '../../../src/log/index.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
+import { eventually } from '../../support/eventually.ts'
 
 const KIB = 1024
-const WAIT_MS = 10_000
 /** Random bytes: compression must not spare the segments that a test wants to fill. */
 const RECORD_BYTES = 8 * KIB
 
@@ -74,19 +74,11 @@ function varint(value: number): Uint8Array {
   }
 }
 
-async function until(label: string, isTrue: () => boolean): Promise<void> {
-  const endMs = Date.now() + WAIT_MS
-  while (!isTrue()) {
-    assert.ok(Date.now() < endMs, `not in time: ${label}`)
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-}
-
 test('a topic stays about its size while it is written, and its offsets go on after a restart', async () => {
   await open()
   let partition = await createTopic({ maxSizeBytes: BigInt(512 * KIB) })
   await append(partition, 400)
-  await until('old segments are dropped', () => partition.logStartOffset > 200n)
+  await eventually(() => partition.logStartOffset > 200n, 'old segments are dropped')
   assert.equal(partition.nextOffset, 400n)
   const { logStartOffset } = partition
   await log.close()
@@ -96,9 +88,9 @@ test('a topic stays about its size while it is written, and its offsets go on af
   assert.equal(partition.nextOffset, 400n)
   // The run at the start may be between the two.
   const kept = partition
-  await until('stored and dropped are all that was accepted', () => {
+  await eventually(() => {
     return BigInt(log.stats().droppedMessages) === kept.logStartOffset
-  })
+  }, 'stored and dropped are all that was accepted')
 })
 
 test('what a consumer has not read stays, and goes when it has', async () => {
@@ -106,11 +98,11 @@ test('what a consumer has not read stays, and goes when it has', async () => {
   const partition = await createTopic({ maxSizeBytes: BigInt(128 * KIB) })
   log.metadata.setOffset(partition.key, 'consumer', 1, 0n)
   await append(partition, 200)
-  await until('segments are written', () => partition.segmentCount > 4)
+  await eventually(() => partition.segmentCount > 4, 'segments are written')
   assert.equal(partition.logStartOffset, 0n)
   log.metadata.setOffset(partition.key, 'consumer', 1, 199n)
   await append(partition, 40)
-  await until('read segments are dropped', () => partition.logStartOffset > 0n)
+  await eventually(() => partition.logStartOffset > 0n, 'read segments are dropped')
 })
 
 test('the disk used counts SQLite and what was set aside, not only messages', async () => {
@@ -118,7 +110,7 @@ test('the disk used counts SQLite and what was set aside, not only messages', as
   await createTopic({})
   const before = log.stats().diskUsedBytes
   writeFileSync(join(folder, 'quarantine', 'x'), new Uint8Array(KIB * KIB))
-  await until('it is measured again', () => log.stats().diskUsedBytes >= before + KIB * KIB)
+  await eventually(() => log.stats().diskUsedBytes >= before + KIB * KIB, 'it is measured again')
   const { size } = statSync(join(folder, 'metadata.sqlite-wal'))
   assert.ok(size > 0)
   const journalBytes = readdirSync(join(folder, 'journal')).length * 256 * KIB

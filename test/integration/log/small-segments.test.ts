@@ -11,10 +11,10 @@ import { RECOVERED_OPTIONS } from '../../../src/log/catalog/scan.ts'
 import { LOG_SETTINGS, openLog, RETENTION_SETTINGS } from '../../../src/log/index.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
+import { eventually } from '../../support/eventually.ts'
 import { SeededRandom } from '../../support/seeded-random.ts'
 
 const KIB = 1024
-const WAIT_MS = 10_000
 const SEGMENT_SIZE = 10 * KIB
 /** Ten of them and their headers make a segment. */
 const RECORD_BYTES = KIB
@@ -76,14 +76,6 @@ async function append(partition: Partition, count: number): Promise<void> {
   }
 }
 
-async function until(label: string, isTrue: () => boolean): Promise<void> {
-  const endMs = Date.now() + WAIT_MS
-  while (!isTrue()) {
-    assert.ok(Date.now() < endMs, `not in time: ${label}`)
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-}
-
 /** Offsets of all that a reader from the beginning gets. */
 async function offsetsOf(partition: Partition): Promise<readonly number[]> {
   const { batches } = await partition.read({ fromOffset: 0n, maxCount: 10_000, maxBytes: 64 * KIB * KIB })
@@ -120,10 +112,10 @@ test('messages in the journal expire with their segment, those in the one that g
   const partition = await createTopic({ messageExpiryUs: 1000n })
   log.metadata.setOffset(partition.key, 'consumer', 1, 12n)
   await append(partition, 25)
-  await until('the first segment is gone', () => partition.logStartOffset === 10n)
+  await eventually(() => partition.logStartOffset === 10n, 'the first segment is gone')
   assert.deepEqual(await offsetsOf(partition), range(10, 25), 'the second one has a reader')
   log.metadata.setOffset(partition.key, 'consumer', 1, 24n)
-  await until('the second segment is gone', () => partition.logStartOffset === 20n)
+  await eventually(() => partition.logStartOffset === 20n, 'the second segment is gone')
   assert.deepEqual(await offsetsOf(partition), range(20, 25))
   assert.equal(log.drops().byReason.get('expired')?.messageCount, 20)
 })
@@ -133,7 +125,7 @@ test('a topic stays about its size though nothing has left the journal, without 
   await open(ONCE_A_YEAR)
   const partition = await createTopic({ maxSizeBytes: BigInt(30 * KIB) })
   await append(partition, 60)
-  await until('it is small enough', () => partition.sizeBytes <= 30 * KIB)
+  await eventually(() => partition.sizeBytes <= 30 * KIB, 'it is small enough')
   assert.deepEqual(await offsetsOf(partition), range(Number(partition.logStartOffset), 60))
   assert.ok(partition.messageCount >= 15)
 })
@@ -141,7 +133,7 @@ test('a topic stays about its size though nothing has left the journal, without 
 test('files are closed at that size too, and one that grows goes with what follows it in the journal', async () => {
   let partition = await createTopic()
   await append(partition, 300)
-  await until('a journal file was gathered', () => partition.segmentCount > 15)
+  await eventually(() => partition.segmentCount > 15, 'a journal file was gathered')
   const all = range(0, 300)
   assert.deepEqual(await offsetsOf(partition), all)
   for (let dropped = 0; dropped < 300 - 2 * MESSAGES_PER_SEGMENT; dropped = Number(partition.logStartOffset)) {

@@ -5,7 +5,8 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:h
 import { connect as connectTcp } from 'node:net'
 import { test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
-import { echoHandlers, exchange, type QuicEdgeBench, startBench, until } from '../../support/quic-edge-bench.ts'
+import { eventually } from '../../support/eventually.ts'
+import { echoHandlers, exchange, type QuicEdgeBench, startBench } from '../../support/quic-edge-bench.ts'
 import { SeededRandom } from '../../support/seeded-random.ts'
 
 const STREAM_CAPSULE = 0x190b4d3b
@@ -81,7 +82,7 @@ test('sessions that come and go over one connection leave nothing on it', async 
     const closed = once(stream, 'close')
     stream.destroy()
     await closed
-    await until(() => bench.edge.sessionCount === 0, 'the session to end')
+    await eventually(() => bench.edge.sessionCount === 0, 'the session to end')
   }
   client.destroy()
   assert.deepEqual(warnings, [])
@@ -94,7 +95,7 @@ async function stillServes(bench: QuicEdgeBench): Promise<void> {
     assert.equal(Buffer.from(await exchange(stream, Buffer.from('still here'))).toString(), 'still here')
     session.close({ closeCode: 0, reason: '' })
   }
-  await until(() => bench.edge.sessionCount === 0, 'all sessions to end')
+  await eventually(() => bench.edge.sessionCount === 0, 'all sessions to end')
 }
 
 /** Opens a session by hand, sends the bytes where capsules are expected, and leaves. */

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { QuicSession, QuicStream } from '../../../src/quic-edge/index.ts'
 import { loadWebTransport } from '../../../src/quinn-transport/index.ts'
-import { echoHandlers, exchange, quietSession, quietStream, startBench, until } from '../../support/quic-edge-bench.ts'
+import { eventually } from '../../support/eventually.ts'
+import { echoHandlers, exchange, quietSession, quietStream, startBench } from '../../support/quic-edge-bench.ts'
 import { openBlackHole } from '../../support/udp-black-hole.ts'
 
 const MIB = 1024 * 1024
@@ -45,7 +46,7 @@ for (const isReliableOnly of [false, true]) {
     const first = await bench.connect({ isReliableOnly })
     await assert.rejects(bench.connect({ isReliableOnly }))
     first.close({ closeCode: 0, reason: '' })
-    await until(() => bench.edge.sessionCount === 0, 'the first session to end')
+    await eventually(() => bench.edge.sessionCount === 0, 'the first session to end')
     await bench.connect({ isReliableOnly })
     assert.equal(bench.edge.refusedCount, 1)
   })
@@ -66,13 +67,13 @@ for (const isReliableOnly of [false, true]) {
     await using bench = await startBench(handlers)
     const first = await bench.connect({ isReliableOnly })
     first.close({ closeCode: 7, reason: 'done' })
-    await until(() => ends.length === 1, 'the server to see the end')
+    await eventually(() => ends.length === 1, 'the server to see the end')
     const second = await bench.connect({ isReliableOnly })
-    await until(() => served.length === 2, 'the server to see the second session')
+    await eventually(() => served.length === 2, 'the server to see the second session')
     served[1]?.close(16, 'taken over')
     assert.equal((await second.closed).closeCode, 16)
     // Over HTTP/2 a stream goes a moment after it was closed.
-    await until(() => ends.length === 2, 'the server to end it, too')
+    await eventually(() => ends.length === 2, 'the server to end it, too')
     assert.deepEqual(ends, [7, 16])
   })
 }
@@ -105,7 +106,7 @@ test('the edge opens streams of its own', async () => {
   const { value: stream } = await session.incomingBidirectionalStreams.getReader().read()
   assert.ok(stream !== undefined)
   assert.equal(Buffer.from(await exchange(stream, Buffer.from('thanks'))).toString(), 'from the edge')
-  await until(() => answers.join('') === 'thanks', 'the answer')
+  await eventually(() => answers.join('') === 'thanks', 'the answer')
 })
 
 test('what a handler does not work off is not read: the bound holds, and everything comes when credit does', async () => {
@@ -132,13 +133,13 @@ test('what a handler does not work off is not read: the bound holds, and everyth
   const writing = (async () => {
     for (; writtenBytes < 6 * MIB; writtenBytes += 65_536) await writer.write(new Uint8Array(65_536))
   })()
-  await until(() => served.receivedBytes >= limit, 'the bound to be reached')
+  await eventually(() => served.receivedBytes >= limit, 'the bound to be reached')
   // The writer must come to a stop: watch it until it stands still.
   await standsStill(() => writtenBytes)
   assert.ok(served.receivedBytes <= limit + 64 * 1024, `${served.receivedBytes} bytes were handed over`)
   assert.ok(writtenBytes < 4 * MIB, `${writtenBytes} bytes were taken from the writer`)
   let granted = 0
-  await until(() => {
+  await eventually(() => {
     served.stream?.grant(served.receivedBytes - granted)
     granted = served.receivedBytes
     return served.receivedBytes === 6 * MIB
@@ -174,12 +175,12 @@ test('a peer that does not read slows the writer down, which hears when it may g
   const session = await bench.connect()
   const stream = await session.createBidirectionalStream()
   await stream.writable.getWriter().write(Uint8Array.of(1))
-  await until(() => served !== undefined, 'the stream')
+  await eventually(() => served !== undefined, 'the stream')
   let writtenBytes = 0
   while (served?.write(new Uint8Array(65_536))) writtenBytes += 65_536
   assert.ok(writtenBytes <= MIB)
   const reader = stream.readable.getReader()
-  await until(() => {
+  await eventually(() => {
     // The last one is still waiting when the session is closed.
     reader.read().catch(() => {})
     return drainedCount > 0
@@ -234,7 +235,7 @@ test('a hundred sessions come and go, and none is left', async () => {
     assert.equal((await exchange(stream, Uint8Array.of(count))).byteLength, 1)
     session.close({ closeCode: 0, reason: '' })
   }
-  await until(() => bench.edge.sessionCount === 0, 'all sessions to end')
+  await eventually(() => bench.edge.sessionCount === 0, 'all sessions to end')
 })
 
 test('where UDP is swallowed a client has a session over HTTP/2 within three seconds', async () => {
@@ -265,7 +266,7 @@ test('where UDP is swallowed a client has a session over HTTP/2 within three sec
 async function standsStill(figure: () => number): Promise<void> {
   let before = -1
   let sinceMs = performance.now()
-  await until(() => {
+  await eventually(() => {
     const now = figure()
     if (now !== before) sinceMs = performance.now()
     before = now

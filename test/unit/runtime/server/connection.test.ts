@@ -6,7 +6,8 @@ import { MAX_SENDS_IN_FLIGHT } from '../../../../src/runtime/server/defaults.ts'
 import type { ServerContext } from '../../../../src/runtime/server/server-context.ts'
 import { CODE } from '../../../../src/sdk/wire/codes.ts'
 import { type BrokerWorld, batchOf } from '../../../support/broker-world.ts'
-import { createServerWorld, frameOf, LOGIN, PING, POLL, send, until } from '../../../support/server-world.ts'
+import { eventually } from '../../../support/eventually.ts'
+import { createServerWorld, frameOf, LOGIN, PING, POLL, send } from '../../../support/server-world.ts'
 
 class FakeTransport implements ByteTransport {
   readonly kind = 'tcp'
@@ -74,7 +75,7 @@ async function connect(budgetBytes = 1_000_000): Promise<World> {
     async ready() {
       await createTopic()
       connection.receive(LOGIN)
-      await until(() => transport.writes.length === 1)
+      await eventually(() => transport.writes.length === 1)
       transport.writes.length = 0
     },
     async [Symbol.asyncDispose]() {
@@ -98,7 +99,7 @@ describe('replies', () => {
     await it.ready()
     const create = (name: string) => frameOf({ code: CODE.createStream, body: { name, options: [] } })
     it.connection.receive(Buffer.concat([create('x'), create('x'), PING]))
-    await until(() => it.transport.statuses().length === 3)
+    await eventually(() => it.transport.statuses().length === 3)
     assert.deepEqual(it.transport.statuses(), [0, 1012, 0])
   })
 
@@ -106,7 +107,7 @@ describe('replies', () => {
     await using it = await connect()
     await it.ready()
     it.connection.receive(Buffer.concat(Array.from({ length: 5 }, () => send('x'.repeat(100_000)))))
-    await until(() => it.transport.statuses().length === 5)
+    await eventually(() => it.transport.statuses().length === 5)
     it.transport.writes.length = 0
     it.connection.receive(POLL)
     const whole = Buffer.concat(it.transport.writes)
@@ -117,7 +118,7 @@ describe('replies', () => {
     it.connection.receive(POLL)
     it.transport.isSlow = false
     it.connection.drained()
-    await until(() => it.transport.writes.reduce((sum, { length }) => sum + length, 0) === whole.length)
+    await eventually(() => it.transport.writes.reduce((sum, { length }) => sum + length, 0) === whole.length)
     assert.deepEqual(Buffer.concat(it.transport.writes), whole)
   })
 
@@ -128,7 +129,7 @@ describe('replies', () => {
     it.connection.receive(Buffer.concat([send(), send(), send()]))
     assert.equal(it.transport.writes.length, 0)
     it.world.log.syncNow()
-    await until(() => it.transport.writes.length > 0)
+    await eventually(() => it.transport.writes.length > 0)
     assert.equal(it.transport.writes.length, 1)
     assert.deepEqual(it.transport.statuses(), [0, 0, 0])
   })
@@ -140,7 +141,7 @@ describe('replies', () => {
     it.connection.receive(Buffer.concat([send(), STREAMS]))
     assert.equal(it.transport.writes.length, 0)
     it.world.log.syncNow()
-    await until(() => it.transport.statuses().length === 2)
+    await eventually(() => it.transport.statuses().length === 2)
   })
 
   test('to a send that is refused come behind the sends that are not answered yet', async () => {
@@ -154,7 +155,7 @@ describe('replies', () => {
     it.connection.receive(Buffer.concat([send(), refused, send()]))
     assert.deepEqual(it.transport.statuses(), [])
     it.world.log.syncNow()
-    await until(() => it.transport.statuses().length === 3)
+    await eventually(() => it.transport.statuses().length === 3)
     assert.deepEqual(it.transport.statuses(), [0, 2010, 0])
   })
 })
@@ -169,8 +170,8 @@ describe('a busy log', () => {
     it.connection.receive(Buffer.concat([Buffer.alloc(0), ...Array.from({ length: 900 }, () => send('more'))]))
     assert.equal(it.transport.isPaused, true)
     it.world.log.makeRoom()
-    await until(() => it.world.log.partition(1)?.nextOffset === 901n)
-    await until(() => it.transport.statuses().length === 901)
+    await eventually(() => it.world.log.partition(1)?.nextOffset === 901n)
+    await eventually(() => it.transport.statuses().length === 901)
     assert.equal(it.transport.isPaused, false)
   })
 
@@ -181,7 +182,7 @@ describe('a busy log', () => {
     it.connection.receive(send())
     it.world.clock.passMs(10_001)
     it.connection.sweep(it.world.clock.monotonicUs())
-    await until(() => it.transport.statuses().length === 1)
+    await eventually(() => it.transport.statuses().length === 1)
     assert.deepEqual(it.transport.statuses(), [4010])
   })
 
@@ -193,7 +194,7 @@ describe('a busy log', () => {
     assert.equal(it.world.log.partition(1)?.nextOffset, BigInt(MAX_SENDS_IN_FLIGHT))
     it.world.log.holdSyncs = false
     it.world.log.syncNow()
-    await until(() => it.transport.statuses().length === MAX_SENDS_IN_FLIGHT + 10)
+    await eventually(() => it.transport.statuses().length === MAX_SENDS_IN_FLIGHT + 10)
   })
 })
 
@@ -235,11 +236,11 @@ describe('a slow peer', () => {
     it.connection.receive(PING)
     it.world.log.holdSyncs = false
     it.world.log.syncNow()
-    await until(() => it.transport.writes.length > 0)
+    await eventually(() => it.transport.writes.length > 0)
     it.connection.receive(PING)
     it.transport.isSlow = false
     it.connection.drained()
-    await until(() => it.transport.statuses().length === 3)
+    await eventually(() => it.transport.statuses().length === 3)
     assert.deepEqual(it.transport.statuses(), [0, 0, 0])
   })
 
@@ -292,11 +293,11 @@ describe('large requests', () => {
     const second = new FakeTransport()
     const other = new Connection(it.server, second, () => undefined)
     other.receive(LOGIN)
-    await until(() => second.writes.length === 1)
+    await eventually(() => second.writes.length === 1)
     other.receive(head(150_000))
     assert.equal(second.isPaused, true)
     it.connection.closed()
-    await until(() => !second.isPaused)
+    await eventually(() => !second.isPaused)
     other.closed()
   })
 
@@ -318,7 +319,7 @@ describe('the end', () => {
     it.connection.ended()
     assert.equal(it.transport.isEnded, false)
     it.world.log.syncNow()
-    await until(() => it.transport.isEnded)
+    await eventually(() => it.transport.isEnded)
     assert.deepEqual(it.transport.statuses(), [0])
   })
 

@@ -10,7 +10,8 @@ import { PROTOCOL_VERSION } from '../../../../src/sdk/wire/dialect.ts'
 import { writeRequest } from '../../../../src/sdk/wire/vsr/frame.ts'
 import { Writer } from '../../../../src/sdk/wire/writer.ts'
 import type { BrokerWorld } from '../../../support/broker-world.ts'
-import { createServerWorld, frameOf, LOGIN, PING, POLL, send, until } from '../../../support/server-world.ts'
+import { eventually } from '../../../support/eventually.ts'
+import { createServerWorld, frameOf, LOGIN, PING, POLL, send } from '../../../support/server-world.ts'
 
 class FakeStream implements ByteTransport {
   readonly kind = 'quic'
@@ -117,7 +118,7 @@ async function connect(): Promise<World> {
     async ready() {
       await createTopic()
       const login = stream(LOGIN)
-      await until(() => login.outcome === 'ended')
+      await eventually(() => login.outcome === 'ended')
       login.session?.closed()
     },
     async [Symbol.asyncDispose]() {
@@ -207,7 +208,7 @@ describe('streams of one connection', () => {
     assert.equal(it.stream(PING).outcome, 'ended')
     assert.ok(sends.every((each) => each.response.length === 0))
     it.world.log.syncNow()
-    await until(() => sends.every((each) => each.outcome === 'ended'))
+    await eventually(() => sends.every((each) => each.outcome === 'ended'))
     assert.deepEqual(
       sends.map((each) => each.status),
       [0, 0, 0],
@@ -219,7 +220,7 @@ describe('streams of one connection', () => {
     const register = it.stream(vsrFrame(OPERATION.register, REGISTER))
     const streams = it.stream(vsrFrame(OPERATION.nonReplicated, { code: CODE.getStreams, body: null }))
     assert.equal(streams.response.length, 0)
-    await until(() => streams.outcome === 'ended')
+    await eventually(() => streams.outcome === 'ended')
     assert.equal(register.outcome, 'ended')
     // Before the login was answered it would have been refused with 40.
     assert.equal(streams.response.readUInt32LE(216), 0)
@@ -238,14 +239,14 @@ describe('streams of one connection', () => {
     await it.ready()
     for (let i = 0; i < 5; i++) {
       const sent = it.stream(send('x'.repeat(900_000)))
-      await until(() => sent.outcome === 'ended')
+      await eventually(() => sent.outcome === 'ended')
     }
     const slow = it.stream(POLL, { isSlow: true })
     assert.ok(slow.response.length > 4_000_000)
     const waiting = it.stream(ME)
     assert.equal(waiting.outcome, 'open')
     slow.session?.drained()
-    await until(() => waiting.outcome === 'ended')
+    await eventually(() => waiting.outcome === 'ended')
   })
 })
 
@@ -263,7 +264,7 @@ test('of streams that are gone nothing waits, whatever they waited for', async (
   const waiting = it.stream(send())
   assert.equal(room.size, 1)
   it.world.log.makeRoom()
-  await until(() => waiting.outcome === 'ended')
+  await eventually(() => waiting.outcome === 'ended')
   assert.equal(waiting.status, 0)
 
   test('with polls that are read for go on a few at a time, also where the client gives them up meanwhile', async () => {
@@ -277,15 +278,15 @@ test('of streams that are gone nothing waits, whatever they waited for', async (
     const polls = Array.from({ length: 10 }, () => it.stream(POLL))
     assert.equal(answers.length, MAX_LARGE_ANSWERS)
     const other = it.stream(ME)
-    await until(() => other.outcome === 'ended')
+    await eventually(() => other.outcome === 'ended')
     for (const poll of polls.slice(0, -1)) poll.session?.closed()
     const last = polls.at(-1)
-    await until(() => last?.outcome === 'open')
+    await eventually(() => last?.outcome === 'open')
     assert.equal(answers.length, MAX_LARGE_ANSWERS, 'those are still read for')
     answers[0]?.()
-    await until(() => answers.length > MAX_LARGE_ANSWERS)
+    await eventually(() => answers.length > MAX_LARGE_ANSWERS)
     answers.at(-1)?.()
-    await until(() => last?.outcome === 'ended')
+    await eventually(() => last?.outcome === 'ended')
     assert.equal(answers.length, MAX_LARGE_ANSWERS + 1, 'nobody reads for the others')
   })
 })
@@ -294,7 +295,7 @@ describe('the connection', () => {
   test('is closed when its streams bring no requests', async () => {
     await using it = await connect()
     for (let i = 0; i < MAX_REFUSED_STREAMS; i++) it.stream(Buffer.from('474554202f', 'hex'))
-    await until(() => it.carrier.closedWith !== null)
+    await eventually(() => it.carrier.closedWith !== null)
     assert.equal(it.carrier.closedWith, STREAM_CLIENT_CODES.protocolViolation)
     assert.equal(it.client.accept(new FakeStream()), null)
   })
@@ -303,7 +304,7 @@ describe('the connection', () => {
     await using it = await connect()
     it.world.clock.passMs(30_001)
     it.client.sweep(it.world.clock.monotonicUs())
-    await until(() => it.carrier.closedWith === STREAM_CLIENT_CODES.protocolViolation)
+    await eventually(() => it.carrier.closedWith === STREAM_CLIENT_CODES.protocolViolation)
   })
 
   test('takes its client along', async () => {
@@ -325,12 +326,12 @@ describe('the connection', () => {
     const login = it.stream(
       frameOf({ code: CODE.loginUser, body: { username: 'other', password: 'secret', version: '', context: '' } }),
     )
-    await until(() => login.outcome === 'ended')
+    await eventually(() => login.outcome === 'ended')
     await broker.deleteUser(root, 'other')
     await new Promise((resolve) => setImmediate(resolve))
     assert.equal(it.carrier.closedWith, null)
     login.session?.closed()
-    await until(() => it.carrier.closedWith === STREAM_CLIENT_CODES.authFailed)
+    await eventually(() => it.carrier.closedWith === STREAM_CLIENT_CODES.authFailed)
   })
 
   test('is closed when a member was silent for too long', async () => {
@@ -341,7 +342,7 @@ describe('the connection', () => {
     join.session?.closed()
     it.world.clock.passMs(36_001)
     await it.world.broker.maintain()
-    await until(() => it.carrier.closedWith === STREAM_CLIENT_CODES.authFailed)
+    await eventually(() => it.carrier.closedWith === STREAM_CLIENT_CODES.authFailed)
   })
 
   test('ends with the server: open requests are answered, others reset', async () => {
@@ -354,9 +355,9 @@ describe('the connection', () => {
     assert.equal(half.outcome, 'reset')
     assert.equal(it.client.accept(new FakeStream()), null)
     it.world.log.syncNow()
-    await until(() => sent.outcome === 'ended')
+    await eventually(() => sent.outcome === 'ended')
     assert.equal(it.carrier.closedWith, null)
     sent.session?.closed()
-    await until(() => it.carrier.closedWith === STREAM_CLIENT_CODES.shutdown)
+    await eventually(() => it.carrier.closedWith === STREAM_CLIENT_CODES.shutdown)
   })
 })
