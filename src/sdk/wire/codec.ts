@@ -17,11 +17,31 @@ export type Decoded<C> = C extends Codec<infer T> ? T : never
 type Fields = Readonly<Record<string, Codec<unknown>>>
 type Struct<F extends Fields> = { readonly [K in keyof F]: Decoded<F[K]> }
 
-export const u8: Codec<number> = { read: (reader) => reader.u8(), write: (writer, value) => writer.u8(value) }
-export const u16: Codec<number> = { read: (reader) => reader.u16(), write: (writer, value) => writer.u16(value) }
-export const u32: Codec<number> = { read: (reader) => reader.u32(), write: (writer, value) => writer.u32(value) }
-export const u64: Codec<bigint> = { read: (reader) => reader.u64(), write: (writer, value) => writer.u64(value) }
-export const u128: Codec<bigint> = { read: (reader) => reader.u128(), write: (writer, value) => writer.u128(value) }
+export const u8 = unsigned(
+  0xff,
+  (reader) => reader.u8(),
+  (writer, value) => writer.u8(value),
+)
+export const u16 = unsigned(
+  0xffff,
+  (reader) => reader.u16(),
+  (writer, value) => writer.u16(value),
+)
+export const u32 = unsigned(
+  0xffff_ffff,
+  (reader) => reader.u32(),
+  (writer, value) => writer.u32(value),
+)
+export const u64 = bigUnsigned(
+  64n,
+  (reader) => reader.u64(),
+  (writer, value) => writer.u64(value),
+)
+export const u128 = bigUnsigned(
+  128n,
+  (reader) => reader.u128(),
+  (writer, value) => writer.u128(value),
+)
 export const f32: Codec<number> = { read: (reader) => reader.f32(), write: (writer, value) => writer.f32(value) }
 export const bool: Codec<boolean> = { read: (reader) => reader.bool(), write: (writer, value) => writer.bool(value) }
 /** `[len:1][bytes]`, 1..255 bytes of UTF-8. */
@@ -58,7 +78,42 @@ export function struct<F extends Fields>(fields: F): Codec<Struct<F>> {
       return value as Struct<F>
     },
     write(writer, value, dialect) {
-      for (const [key, codec] of entries) codec.write(writer, value[key], dialect)
+      for (const [key, codec] of entries) {
+        writer.field = key
+        codec.write(writer, value[key], dialect)
+      }
+    },
+  }
+}
+
+/** A DataView would write what is left of a larger number, and 0 for none: of another stream, a count of four billion. */
+function unsigned(
+  max: number,
+  read: (reader: Reader) => number,
+  write: (writer: Writer, value: number) => void,
+): Codec<number> {
+  return {
+    read,
+    write(writer, value) {
+      if (!Number.isInteger(value) || value < 0 || value > max) {
+        throw writer.fail('EDGE_FORMAT_INVALID', `a whole number from 0 to ${max}`, `${value}`)
+      }
+      write(writer, value)
+    },
+  }
+}
+
+function bigUnsigned(
+  bits: bigint,
+  read: (reader: Reader) => bigint,
+  write: (writer: Writer, value: bigint) => void,
+): Codec<bigint> {
+  const max = (1n << bits) - 1n
+  return {
+    read,
+    write(writer, value) {
+      if (value < 0n || value > max) throw writer.fail('EDGE_FORMAT_INVALID', `a number from 0 to ${max}`, `${value}`)
+      write(writer, value)
     },
   }
 }

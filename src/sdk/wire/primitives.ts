@@ -8,7 +8,7 @@
  *   partition        [flag:1][partition_id:4]   flag 1: given; else absent, value 0
  */
 import { EdgeError } from '../../errors.ts'
-import { type Codec, u32 } from './codec.ts'
+import { type Codec, u32, u64 } from './codec.ts'
 
 /** A number is an id, a string a name: a name of digits alone stays a name. */
 export type Identifier = number | string
@@ -33,6 +33,7 @@ export type PollingStrategy =
 
 const NUMERIC = 1
 const NAMED = 2
+const MAX_ID = 0xffff_ffff
 
 export const identifier: Codec<Identifier> = {
   read(reader) {
@@ -48,6 +49,9 @@ export const identifier: Codec<Identifier> = {
       writer.u8(NAMED)
       writer.name(value)
     } else {
+      if (!Number.isInteger(value) || value < 0 || value > MAX_ID) {
+        throw writer.fail('EDGE_IDENTIFIER_INVALID', `a name, or an id from 0 to ${MAX_ID}`, `${value}`)
+      }
       writer.u8(NUMERIC)
       writer.u8(4)
       writer.u32(value)
@@ -74,9 +78,9 @@ export const optionalPartition: Codec<number | null> = {
     const partitionId = reader.u32()
     return isGiven ? partitionId : null
   },
-  write(writer, value) {
+  write(writer, value, dialect) {
     writer.u8(value === null ? 0 : 1)
-    writer.u32(value ?? 0)
+    u32.write(writer, value ?? 0, dialect)
   },
 }
 
@@ -93,7 +97,7 @@ export const partitioning: Codec<Partitioning> = {
     if (kind === 2) return { kind: 'partition', partitionId: u32.read(reader, dialect) }
     return { kind: 'key', keyView: reader.bytesView(length) }
   },
-  write(writer, value) {
+  write(writer, value, dialect) {
     switch (value.kind) {
       case 'balanced':
         writer.u16(1)
@@ -101,7 +105,7 @@ export const partitioning: Codec<Partitioning> = {
       case 'partition':
         writer.u8(2)
         writer.u8(4)
-        writer.u32(value.partitionId)
+        u32.write(writer, value.partitionId, dialect)
         return
       case 'key':
         if (value.keyView.length === 0 || value.keyView.length > 255) {
@@ -138,9 +142,9 @@ export const pollingStrategy: Codec<PollingStrategy> = {
         throw reader.fail('EDGE_COMMAND_MALFORMED', 'polling strategy 1..5', `${kind}`)
     }
   },
-  write(writer, value) {
+  write(writer, value, dialect) {
     writer.u8(STRATEGY_KINDS[value.kind])
-    if (value.kind === 'offset') writer.u64(value.offset)
-    else writer.u64(value.kind === 'timestamp' ? value.timestampUs : 0n)
+    if (value.kind === 'offset') u64.write(writer, value.offset, dialect)
+    else u64.write(writer, value.kind === 'timestamp' ? value.timestampUs : 0n, dialect)
   },
 }

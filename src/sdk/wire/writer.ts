@@ -5,7 +5,7 @@
  * does not suffice the bytes move to an own buffer of twice the size, until `reset` returns to the first one.
  */
 import { assert } from '../../assert.ts'
-import { EdgeError } from '../../errors.ts'
+import { EdgeError, type ErrorCode } from '../../errors.ts'
 
 const FIRST_BYTES = 256
 /** The largest answer: 128 MiB of messages, with room for the heads of many small ones. Requests end at 64 MiB. */
@@ -16,6 +16,8 @@ const MASK_64 = 0xffff_ffff_ffff_ffffn
 const textEncoder = new TextEncoder()
 
 export class Writer {
+  /** Which value is being written, for errors; set by `struct` before each field. */
+  field = ''
   #firstBuffer: Uint8Array
   #buffer: Uint8Array
   #view: DataView
@@ -160,6 +162,12 @@ export class Writer {
   longBytes(value: Uint8Array): void {
     this.u32(value.length)
     this.bytes(value)
+  }
+
+  /** @returns an error that names which, expected and found; the caller throws it. */
+  fail(code: ErrorCode, expected: string, found: string): EdgeError {
+    const which = this.field === '' ? 'value' : this.field
+    return new EdgeError(code, `${which}: expected ${expected}, found ${found}`, { details: { field: this.field } })
   }
 
   /** Overwrites four bytes written before: lengths that are known only at the end. */

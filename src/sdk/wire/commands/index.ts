@@ -106,7 +106,12 @@ export function decodeCommand(dialect: Dialect, code: number, payloadView: Uint8
   return { code, body } as Request
 }
 
-/** Appends the payload of a request. @throws EDGE_NAME_INVALID, EDGE_KEY_LENGTH_INVALID, and what sends throw. */
+/**
+ * Appends the payload of a request.
+ *
+ * @throws EDGE_NAME_INVALID, EDGE_IDENTIFIER_INVALID, EDGE_KEY_LENGTH_INVALID, EDGE_FORMAT_INVALID for a number that does not
+ *   fit its field, and what sends throw.
+ */
 export function encodeCommand(dialect: Dialect, request: Request, writer: Writer): void {
   const codec: Codec<unknown> = COMMANDS[request.code].request
   codec.write(writer, request.body, dialect)

@@ -62,8 +62,11 @@ const sendRequest: Codec<SendMessagesRequest> = {
     const at = writer.length
     writer.u32(0)
     const count = isStored(batch) ? batch.take : batch.count
+    writer.field = 'stream'
     identifier.write(writer, value.stream, dialect)
+    writer.field = 'topic'
     identifier.write(writer, value.topic, dialect)
+    writer.field = 'partitioning'
     partitioning.write(writer, value.partitioning, dialect)
     writer.u32(count)
     writer.patchU32(at, writer.length - at - 4)

@@ -218,6 +218,34 @@ test('names that do not fit are refused when they are encoded', () => {
   assert.equal(encode('ä'.repeat(127)).length, 255)
 })
 
+test('a number that does not fit its field is refused and becomes no other one', () => {
+  const to = (code: CommandCode, body: object) => () => requestBytes('vsr', { code, body } as Request)
+  for (const stream of [Number.NaN, -1, 1.5, 2 ** 32]) {
+    assertRefused(to(CODE.deleteStream, { stream }), 'EDGE_IDENTIFIER_INVALID')
+    assertRefused(to(CODE.deletePartitions, { stream: 1, topic: 1, count: stream }), 'EDGE_FORMAT_INVALID')
+  }
+  const place = { stream: 1, topic: 1 }
+  assertRefused(to(CODE.deleteSegments, { ...place, partitionId: 0, segmentsCount: -1 }), 'EDGE_FORMAT_INVALID')
+  const consumer = { kind: 'consumer', id: 1 }
+  for (const [partitionId, offset] of [
+    [2 ** 32, 0n],
+    [0, -1n],
+    [0, 2n ** 64n],
+  ]) {
+    const body = { ...place, consumer, partitionId, offset, ack: 1 }
+    assertRefused(to(CODE.storeConsumerOffset, body), 'EDGE_FORMAT_INVALID')
+    const strategy = { kind: 'offset', offset }
+    const poll = { ...place, consumer, partitionId, strategy, count: 1, autoCommit: false }
+    assertRefused(to(CODE.pollMessages, poll), 'EDGE_FORMAT_INVALID')
+  }
+  // Of a lifetime that is over already: no token for ever.
+  assertRefused(to(CODE.createPersonalAccessToken, { name: 'abc', expiryUs: -1n }), 'EDGE_FORMAT_INVALID')
+  assert.throws(
+    to(CODE.deleteStream, { stream: -1 }),
+    /^EdgeError: stream: expected a name, or an id from 0 to 4294967295, found -1$/,
+  )
+})
+
 test('a register body is a token when it is no password, and refused when it is neither', () => {
   const head = [0, 0x2c, 0, 0, 1, 97, 1, 98]
   const login = (rest: readonly number[]) =>
