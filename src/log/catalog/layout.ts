@@ -25,6 +25,8 @@ export const SQLITE_ENDINGS = ['', '-wal', '-shm']
  */
 export const OFFSETS_ENDING = '-offsets'
 export const OFFSETS_FILE = METADATA_FILE + OFFSETS_ENDING
+/** Behind the database's name: the one that takes a damaged one's place. Alone, it is whole and waits for its name. */
+export const REBUILT_ENDING = '-rebuilt'
 /** Everything that stands for metadata in the data folder. */
 export const METADATA_FILES = [...SQLITE_ENDINGS, OFFSETS_ENDING].map((ending) => METADATA_FILE + ending)
 

@@ -9,7 +9,7 @@ import { EdgeError } from '../../errors.ts'
 import type { StoredBatch } from '../../sdk/wire/batch.ts'
 import { parseStore, type StoreDescriptor } from '../catalog/descriptor.ts'
 import { DescriptorFiles } from '../catalog/descriptor-files.ts'
-import { METADATA_FILE, METADATA_FILES, OFFSETS_FILE, STORE_FILE } from '../catalog/layout.ts'
+import { METADATA_FILE, METADATA_FILES, OFFSETS_FILE, REBUILT_ENDING, STORE_FILE } from '../catalog/layout.ts'
 import { inspectStore, soundOr } from '../catalog/store-state.ts'
 import { BATCH_HEADER_SIZE, BATCH_KIND, decodeExternal, EXTERNAL_BODY_SIZE } from '../core/batch-header.ts'
 import { GROUP_FLAG } from '../core/journal-format.ts'
@@ -153,8 +153,11 @@ export class StoreInspection {
   }
 
   #readDatabase(nativeBinding: string | undefined): DatabaseReport {
-    const path = join(this.path, METADATA_FILE)
-    if (!existsSync(path)) {
+    // A start that ended while it rebuilt a damaged one may have left the whole one without its name.
+    const path = [METADATA_FILE, METADATA_FILE + REBUILT_ENDING]
+      .map((name) => join(this.path, name))
+      .find((each) => existsSync(each))
+    if (path === undefined) {
       this.#tell(
         'warn',
         METADATA_FILE,

@@ -7,8 +7,10 @@
  * journal. It also spares the shared-memory file, and no reader from outside can pin the write-ahead log. Nobody in this
  * process may open the file by other means: closing such a descriptor would drop the lock (POSIX).
  */
+import { existsSync, renameSync, rmSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { EdgeError, toEdgeError } from '../../errors.ts'
+import { METADATA_FILE, REBUILT_ENDING, SQLITE_ENDINGS } from '../catalog/layout.ts'
 import type { ReportFinding } from '../ports.ts'
 import { findStrangeTable, migrate } from './migrations.ts'
 import { TABLES, type TableName } from './schema.ts'
@@ -47,23 +49,72 @@ type Row = Record<string, unknown>
 /** @throws {EdgeError} EDGE_STORE_NEWER, EDGE_STORE_IN_USE, EDGE_DISK_FULL, EDGE_IO. */
 export function openDatabase(options: DatabaseOptions): OpenedDatabase {
   try {
+    endRebuilding(options)
     const opened = openSound(options)
     if (opened.isNew && options.isExpected === true) reportMissing(options)
     return opened
   } catch (error) {
     if (!isDamage(error)) throw toStoreError(error)
-    const saved = salvage(options)
-    options.setAside(options.path)
-    const opened = openReplacement(options)
-    const savedCount = restore(opened.database, saved)
-    options.report({
-      event: 'log.metadata.rebuilt',
-      level: 'error',
-      text: `metadata.sqlite was damaged (${String(error)}): set aside and rebuilt, ${savedCount} rows saved; users, tokens or consumer offsets may be missing`,
-      fields: { saved_rows: savedCount },
-    })
-    return opened
+    return rebuild(options, error)
   }
+}
+
+/**
+ * What was saved is in a file of its own before the damaged one goes: a start that ends in between, for want of room or of
+ * power, must not leave the next one a sound file without users.
+ */
+function rebuild(options: DatabaseOptions, reason: unknown): OpenedDatabase {
+  const path = options.path + REBUILT_ENDING
+  try {
+    remove(path)
+    const savedCount = build({ ...options, path }, salvage(options))
+    options.setAside(options.path)
+    renameSync(path, options.path)
+    reportRebuilt(options, `(${String(reason)}): set aside and rebuilt, ${savedCount} rows saved`, savedCount)
+    return { database: openSound(options).database, isNew: true }
+  } catch (error) {
+    throw toStoreError(error)
+  }
+}
+
+/** @returns rows taken over. They are in the file together with its tables, or there is nothing in it. */
+function build(options: DatabaseOptions, saved: ReadonlyMap<TableName, readonly Row[]>): number {
+  const database = connect(options)
+  try {
+    const savedCount = database.transaction(() => {
+      migrate(database)
+      return restore(database, saved)
+    })()
+    database.pragma('wal_checkpoint(TRUNCATE)')
+    return savedCount
+  } finally {
+    database.close()
+  }
+}
+
+/** After a start that ended while it rebuilt. */
+function endRebuilding(options: DatabaseOptions): void {
+  const path = options.path + REBUILT_ENDING
+  if (!existsSync(path)) return
+  if (existsSync(options.path)) {
+    remove(path)
+    return
+  }
+  renameSync(path, options.path)
+  reportRebuilt(options, 'and set aside by a start that did not end: its rebuilt file is taken')
+}
+
+function remove(path: string): void {
+  for (const ending of SQLITE_ENDINGS) rmSync(path + ending, { force: true })
+}
+
+function reportRebuilt({ report }: DatabaseOptions, what: string, savedCount?: number): void {
+  report({
+    event: 'log.metadata.rebuilt',
+    level: 'error',
+    text: `${METADATA_FILE} was damaged ${what}; users, tokens or consumer offsets may be missing`,
+    fields: savedCount === undefined ? {} : { saved_rows: savedCount },
+  })
 }
 
 function reportMissing({ report }: DatabaseOptions): void {
@@ -111,14 +162,6 @@ function openSound(options: DatabaseOptions): OpenedDatabase {
   } catch (error) {
     database.close()
     throw error
-  }
-}
-
-function openReplacement(options: DatabaseOptions): OpenedDatabase {
-  try {
-    return { database: openSound(options).database, isNew: true }
-  } catch (error) {
-    throw toStoreError(error)
   }
 }
 
@@ -183,26 +226,24 @@ function readableRows(database: Database.Database, table: TableName): Row[] {
   return rows
 }
 
-/** Rows that no longer fit (a duplicate, a NULL) are left out. @returns rows taken over. */
+/** Call it inside a transaction. Rows that no longer fit (a duplicate, a NULL) are left out. @returns rows taken over. */
 function restore(database: Database.Database, saved: ReadonlyMap<TableName, readonly Row[]>): number {
   let count = 0
-  database.transaction(() => {
-    for (const [table, rows] of saved) {
-      const columns = new Set(
-        database.prepare<[], string>(`SELECT name FROM pragma_table_info('${table}')`).pluck().all(),
+  for (const [table, rows] of saved) {
+    const columns = new Set(
+      database.prepare<[], string>(`SELECT name FROM pragma_table_info('${table}')`).pluck().all(),
+    )
+    for (const row of rows) {
+      const names = Object.keys(row).filter((name) => columns.has(name))
+      if (names.length === 0) continue
+      const places = names.map(() => '?').join(', ')
+      const insert = database.prepare(`INSERT OR IGNORE INTO ${table} (${names.join(', ')}) VALUES (${places})`)
+      count += insertQuietly(
+        insert,
+        names.map((name) => row[name]),
       )
-      for (const row of rows) {
-        const names = Object.keys(row).filter((name) => columns.has(name))
-        if (names.length === 0) continue
-        const places = names.map(() => '?').join(', ')
-        const insert = database.prepare(`INSERT OR IGNORE INTO ${table} (${names.join(', ')}) VALUES (${places})`)
-        count += insertQuietly(
-          insert,
-          names.map((name) => row[name]),
-        )
-      }
     }
-  })()
+  }
   return count
 }
 
