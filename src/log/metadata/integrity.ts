@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { columnFrom } from './consumer-column.ts'
 import { parseJournalFiles } from './log-tables.ts'
+import { findStrangeTable } from './migrations.ts'
 import { GENERATION_SETTING, JOURNAL_FILES_SETTING, SCHEMA_VERSION } from './schema.ts'
 
 export interface DatabaseReport {
@@ -71,9 +72,8 @@ function inspectCopy(path: string, nativeBinding?: string): DatabaseReport {
     const version = Number(database.pragma('user_version', { simple: true }))
     const verdicts = database.prepare<[], string>(`PRAGMA integrity_check(${MAX_PROBLEMS})`).pluck().all()
     const generation = readSetting(database, GENERATION_SETTING)
-    const problems = verdicts.filter((verdict) => verdict !== 'ok')
     return {
-      problems,
+      problems: [...verdicts.filter((verdict) => verdict !== 'ok'), ...layoutProblems(database, version)],
       isNewer: version > SCHEMA_VERSION,
       version,
       descriptors: readDescriptors(database),
@@ -85,6 +85,14 @@ function inspectCopy(path: string, nativeBinding?: string): DatabaseReport {
   } finally {
     database.close()
   }
+}
+
+/** Pages may be sound and what they hold is not ours: the next start finds the same. */
+function layoutProblems(database: Database.Database, version: number): string[] {
+  if (version <= 0) return [`has layout ${version}, which no release wrote`]
+  if (version !== SCHEMA_VERSION) return []
+  const strangeTable = findStrangeTable(database)
+  return strangeTable === null ? [] : [`table ${strangeTable} is not as its layout says`]
 }
 
 function readDescriptors(database: Database.Database): DatabaseReport['descriptors'] {

@@ -4,6 +4,7 @@ import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import Database from 'better-sqlite3'
 import { systemClock } from '../../../src/clock.ts'
 import type { EdgeError } from '../../../src/errors.ts'
 import { isEmptyStore, LOG_SETTINGS, openInspection, openLog, type StoreInspection } from '../../../src/log/index.ts'
@@ -220,6 +221,21 @@ test('of a damaged database the offsets of the trail are left, for check and for
     [],
     'the trail stays',
   )
+})
+
+test('a database whose pages are sound and whose tables are not is told, as the next start tells it', async (context) => {
+  const path = await closedStore(context)
+  const file = join(path, 'metadata.sqlite')
+  const found = () => {
+    using inspection = openInspection({ path })
+    return inspection.findings.map(({ level, path: place, text }) => `${level} ${place} ${text}`)
+  }
+  const database = new Database(file)
+  database.exec('ALTER TABLE cursors DROP COLUMN incarnation')
+  database.close()
+  assert.deepEqual(found(), ['error metadata.sqlite table cursors is not as its layout says'])
+  fs.writeFileSync(file, '')
+  assert.match(found()[0] ?? '', /^error metadata.sqlite has layout 0/)
 })
 
 test('an empty folder is no store yet, and a missing one is said to be missing', (context) => {
