@@ -5,8 +5,8 @@
  * What means the same here is taken; what Apache's server knows and we do not is named, so that nobody believes in a
  * setting without effect. What is not recognised at all is named too: it may be a typing error.
  */
-import type { Setting, SettingsTable } from '../../setting.ts'
-import { parseByteText, parseDurationText } from '../amount-text.ts'
+import { boolean, type Setting, type SettingsTable } from '../../setting.ts'
+import { parseByteText, parseDurationText, UNLIMITED } from '../amount-text.ts'
 import { cronEvery } from './cron-text.ts'
 import { ENVIRONMENT_PREFIX } from './load.ts'
 import { LISTS, SECTIONS } from './schema.ts'
@@ -64,7 +64,7 @@ const LOG_FILE_VARIABLES = [
   'IGGY_SYSTEM_LOGGING_MAX_TOTAL_SIZE',
   'IGGY_SYSTEM_LOGGING_RETENTION',
 ] as const
-const LOG_FILE_PLACE: ReadonlySet<string> = new Set(LOG_FILE_VARIABLES.slice(0, 2))
+const [LOG_FILE_SWITCH, LOG_FILE_FOLDER] = LOG_FILE_VARIABLES
 const APACHES_LOG_FOLDER = 'logs'
 /** By this name collectors know it. */
 const APACHES_LOG_NAME = 'iggy-server.log'
@@ -75,12 +75,7 @@ const INTERVALS: ReadonlySet<string> = new Set(['IGGY_DATA_MAINTENANCE_MESSAGES_
 /** What is so here anyway. */
 const AS_IT_IS: Readonly<Record<string, string>> = { IGGY_DATA_MAINTENANCE_MESSAGES_CLEANER_ENABLED: 'true' }
 
-const ADDRESS_VARIABLES = [
-  'IGGY_TCP_ADDRESS',
-  'IGGY_HTTP_ADDRESS',
-  'IGGY_WEBSOCKET_ADDRESS',
-  'IGGY_QUIC_ADDRESS',
-] as const
+const ADDRESSES = ['tcp.address', 'http.address', 'websocket.address', 'quic.address'] as const
 /**
  * Where somebody places Apache's listeners, several servers may run side by side: theirs shares ports with whoever
  * reserved them, and has no WebTransport on a port of its own.
@@ -103,7 +98,8 @@ export function readIggyEnvironment(environment: Readonly<Record<string, string 
   const ignored: string[] = []
   for (const [variable, text] of Object.entries(environment)) {
     if (text === undefined || !variable.startsWith('IGGY_') || OTHER_VARIABLES.has(variable)) continue
-    if (AS_IT_IS[variable] === text.trim() || LOG_FILE_PLACE.has(variable)) continue
+    if (AS_IT_IS[variable] === text.trim() || variable === LOG_FILE_FOLDER) continue
+    if (variable === LOG_FILE_SWITCH && switchOf(text) !== undefined) continue
     const path = RENAMED[variable] ?? paths.get(variable) ?? pathInList(variable)
     const value = path === undefined ? undefined : ourValue(path, INTERVALS.has(variable) ? cronOf(text) : text)
     if (path !== undefined && value !== undefined) variables[ourVariable(path)] = value
@@ -112,14 +108,21 @@ export function readIggyEnvironment(environment: Readonly<Record<string, string 
   const logFile = logFileOf(environment)
   if (logFile !== undefined) variables[ourVariable('logging.file')] = logFile
   adaptQuic(variables)
-  const isStandIn = ADDRESS_VARIABLES.some((variable) => environment[variable] !== undefined)
+  const isStandIn = ADDRESSES.some((path) => variables[ourVariable(path)] !== undefined)
   return { variables: isStandIn ? { ...STAND_IN, ...variables } : variables, ignored: ignored.sort() }
 }
 
 function logFileOf(environment: Readonly<Record<string, string | undefined>>): string | undefined {
-  const isAsked = LOG_FILE_VARIABLES.some((variable) => environment[variable] !== undefined)
-  if (!isAsked || environment.IGGY_SYSTEM_LOGGING_FILE_ENABLED?.trim() === 'false') return undefined
-  return `${environment.IGGY_SYSTEM_LOGGING_PATH?.trim() || APACHES_LOG_FOLDER}/${APACHES_LOG_NAME}`
+  const isOn = switchOf(environment[LOG_FILE_SWITCH] ?? '')
+  const isAsked = LOG_FILE_VARIABLES.some((each) => each !== LOG_FILE_SWITCH && environment[each] !== undefined)
+  if (!(isOn ?? isAsked)) return undefined
+  return `${environment[LOG_FILE_FOLDER]?.trim() || APACHES_LOG_FOLDER}/${APACHES_LOG_NAME}`
+}
+
+/** @returns undefined when it says neither on nor off. */
+function switchOf(text: string): boolean | undefined {
+  const parsed = parseSetting(boolean(false, ''), text.trim().toLowerCase())
+  return 'value' in parsed ? parsed.value === true : undefined
 }
 
 /** There plain QUIC is on unless it is turned off, and its own certificate wins over files, which are in the sample file. */
@@ -140,17 +143,22 @@ function ourValue(path: string, text: string | undefined): string | undefined {
   return 'value' in parseSetting(setting, value) ? value : undefined
 }
 
+/** @returns undefined for no interval, and for what Apache's server reads as none. */
 function cronOf(text: string): string | undefined {
   const us = parseDurationText(text)
-  return us === undefined ? undefined : cronEvery(Number(us / 1000n))
+  return us === undefined || us === 0n || us === UNLIMITED ? undefined : cronEvery(Number(us / 1000n))
 }
 
-/** Iggy writes durations as "1h 30m" and sizes as "1.5 GB", and has words for none. */
+/**
+ * Iggy writes durations as "1h 30m" and sizes as "1.5 GB", and has words for none. A listener that somebody turns off with
+ * "False" is off.
+ */
 function inOurWords(path: string, setting: Setting, text: string): string {
   if (setting.kind === 'duration') {
     const us = parseDurationText(text)
     return us === undefined ? text : `${us / 1000n} ms`
   }
+  if (setting.kind === 'boolean') return text.toLowerCase()
   if (setting.kind === 'size' || setting.kind === 'auto-size') return parseByteText(text)?.toString() ?? text
   return RENAMED_VALUES[path]?.[text.toLowerCase()] ?? text
 }
@@ -168,7 +176,7 @@ function pathInList(variable: string): string | undefined {
     const prefix = `IGGY_${list.replaceAll('.', '_').toUpperCase()}_`
     if (!variable.startsWith(prefix)) continue
     const [, index, key] = /^(\d{1,3})_(\w+)$/.exec(variable.slice(prefix.length).toLowerCase()) ?? []
-    if (index !== undefined && key !== undefined && key in table) return `${list}.${index}.${key}`
+    if (index !== undefined && key !== undefined && Object.hasOwn(table, key)) return `${list}.${index}.${key}`
   }
   return undefined
 }

@@ -14,7 +14,7 @@ describe("the environment of Apache's server", () => {
       IGGY_SYSTEM_LOGGING_LEVEL: 'trace',
       IGGY_TCP_TLS_CERT_FILE: '/etc/cert.pem',
       IGGY_TCP_TLS_SELF_SIGNED: 'true',
-      IGGY_WEBSOCKET_TLS_ENABLED: 'true',
+      IGGY_WEBSOCKET_TLS_ENABLED: 'True',
       IGGY_WEBSOCKET_TLS_KEY_FILE: '/etc/key.pem',
       IGGY_SYSTEM_ENCRYPTION_ENABLED: 'true',
       IGGY_SYSTEM_ENCRYPTION_KEY: 'c2VjcmV0',
@@ -79,6 +79,30 @@ describe("the environment of Apache's server", () => {
     assert.deepEqual(readIggyEnvironment(off), { variables: {}, ignored: [] })
   })
 
+  it('takes no file for what asks for none in other letters, and names a switch that says neither', () => {
+    const place = { IGGY_SYSTEM_LOGGING_PATH: '/var/log/iggy' }
+    for (const off of ['FALSE', '0', ' false '])
+      assert.deepEqual(readIggyEnvironment({ ...place, IGGY_SYSTEM_LOGGING_FILE_ENABLED: off }).variables, {}, off)
+    assert.deepEqual(readIggyEnvironment({ IGGY_SYSTEM_LOGGING_FILE_ENABLED: 'no' }), {
+      variables: {},
+      ignored: ['IGGY_SYSTEM_LOGGING_FILE_ENABLED'],
+    })
+    const { variables } = readIggyEnvironment({ IGGY_SYSTEM_LOGGING_FILE_ENABLED: 'True' })
+    assert.equal(variables.EDGE_LOGGING__FILE, 'logs/iggy-server.log')
+  })
+
+  it('looks as often as it does anyway where the interval says never or nothing, and names it', () => {
+    for (const interval of ['none', 'unlimited', '0', '0 s']) {
+      const environment = { IGGY_DATA_MAINTENANCE_MESSAGES_INTERVAL: interval }
+      assert.deepEqual(readIggyEnvironment(environment), { variables: {}, ignored: Object.keys(environment) }, interval)
+    }
+  })
+
+  it('names a key of a list that is none, also one that every object has', () => {
+    const environment = { IGGY_HTTP_JWT_TRUSTED_ISSUERS_0_CONSTRUCTOR: 'x' }
+    assert.deepEqual(readIggyEnvironment(environment), { variables: {}, ignored: Object.keys(environment) })
+  })
+
   it('names what has no effect, and what does not fit, and starts all the same', () => {
     const { variables, ignored } = readIggyEnvironment({
       IGGY_SYSTEM_MEMORY_POOL_SIZE: '4 GiB',
@@ -105,6 +129,8 @@ describe("the environment of Apache's server", () => {
     assert.equal(variables.EDGE_QUIC__ADDRESS, '127.0.0.1:18080')
     assert.deepEqual(ignored, [])
     assert.equal(readIggyEnvironment({ IGGY_SYSTEM_PATH: 'data' }).variables.EDGE_SYSTEM__REUSE_PORT, undefined)
+    for (const nowhere of ['', 'localhost'])
+      assert.deepEqual(readIggyEnvironment({ IGGY_TCP_ADDRESS: nowhere }).variables, {}, 'an address that is none')
   })
 
   it('turns plain QUIC on where it is asked for or placed, as there, and leaves it off otherwise', () => {
