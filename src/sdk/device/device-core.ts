@@ -6,12 +6,13 @@
  * docs/protocol/edge.md.
  */
 
-import { EdgeError } from '../../errors.ts'
+import { EdgeError, messageOf } from '../../errors.ts'
 import { SDK_DEFAULTS } from '../defaults.ts'
 import {
   ALARM_WINDOW,
   type Auth,
   DEFAULT_LIMITS,
+  decodeFrame,
   type EdgeLimits,
   encodeBareFrame,
   encodeFrame,
@@ -22,7 +23,9 @@ import {
   LANE_COUNT,
   LANES,
   MAX_ALIAS,
+  MAX_FRAME_BYTES,
   PROTOCOL_VERSION,
+  readHead,
   type StartFrom,
   traitsOfCode,
   type Value,
@@ -134,7 +137,8 @@ export class DeviceCore {
    * Queues one reading, or several that share a frame.
    *
    * @param build makes the frame from the sequence it gets.
-   * @throws {EdgeError} EDGE_BACKPRESSURE when the queue is full and the policy is `reject`, EDGE_FRAME_TOO_LARGE.
+   * @throws {EdgeError} EDGE_BACKPRESSURE when the queue is full and the policy is `reject`, EDGE_FRAME_TOO_LARGE,
+   *   EDGE_READING_INVALID for what no edge can read: NaN, no value at all.
    */
   publish(
     alias: number,
@@ -151,6 +155,7 @@ export class DeviceCore {
         `frame: expected at most ${maxBytes} bytes, found ${frameBytes.length}`,
       )
     }
+    refuseUnreadable(frameBytes)
     const dropped: DeviceEvent[] = []
     while (!queue.hasRoomFor(count, frameBytes.length)) {
       const range = this.#options.overflow === 'drop-oldest' ? queue.dropOldestUnsent() : null
@@ -423,6 +428,16 @@ export class DeviceCore {
     if (queue === undefined)
       throw new EdgeError('EDGE_READING_INVALID', `alias ${alias} names a lane above ${LANE_COUNT - 1}`)
     return queue
+  }
+}
+
+/** An edge refuses such a frame as a whole, without its numbers: these would be asked for again, and hold the lane for ever. */
+function refuseUnreadable(frameBytes: Uint8Array): void {
+  const headBytes = readHead(frameBytes, 0, MAX_FRAME_BYTES)?.headBytes ?? 0
+  try {
+    decodeFrame(frameBytes.subarray(headBytes))
+  } catch (cause) {
+    throw new EdgeError('EDGE_READING_INVALID', messageOf(cause), { cause })
   }
 }
 

@@ -131,7 +131,8 @@ export class Device implements AsyncDisposable {
    * Publishes one reading, stamped with the uptime now.
    *
    * @returns when the edge has promised to keep it, over reconnects if need be.
-   * @throws {EdgeError} EDGE_BACKPRESSURE when the queue is full, and what the edge refuses for good.
+   * @throws {EdgeError} EDGE_BACKPRESSURE when the queue is full, EDGE_READING_INVALID for NaN and infinities, and what the edge
+   *   refuses for good.
    */
   publish(alias: number, value: Value): Promise<Published> {
     const time = this.#uptimeMs()

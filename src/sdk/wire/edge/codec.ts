@@ -3,7 +3,7 @@ import { Decoder, Encoder } from 'cbor-x'
 import { messageOf } from '../../../errors.ts'
 import { frameFault } from './error-codes.ts'
 import type { Field } from './fields.ts'
-import { FIRST_IGNORABLE_TYPE, FRAMES, type Frame, type FrameType } from './frames.ts'
+import { FIRST_IGNORABLE_TYPE, FRAMES, type Frame, type FrameType, MAX_TYPE } from './frames.ts'
 import { encodeHead } from './head.ts'
 import { scan } from './scan.ts'
 
@@ -47,7 +47,7 @@ export interface IgnorableFrame {
   readonly number: number
 }
 
-/** @returns the frame as it stands on a stream: head and body. */
+/** @returns the frame as it stands on a stream: head and body. @throws `frame-too-large`. */
 export function encodeFrame(frame: Frame): Uint8Array {
   const body = encodeBareFrame(frame)
   const head = encodeHead(body.byteLength)
@@ -95,16 +95,20 @@ export function aboutFrame(frameView: Uint8Array): { of: number; ref: number | n
   try {
     scan(frameView)
     const items: unknown = decoder.decode(frameView)
-    if (!Array.isArray(items) || typeof items[0] !== 'number') return { of: 0, ref: null }
+    if (!Array.isArray(items) || !isFrameType(items[0])) return { of: 0, ref: null }
     const refAt = BY_NUMBER.get(items[0])?.refAt ?? 0
     const ref: unknown = refAt > 0 ? items[refAt] : null
-    return { of: Math.trunc(items[0]), ref: Number.isSafeInteger(ref) && Number(ref) >= 0 ? Number(ref) : null }
+    return { of: items[0], ref: Number.isSafeInteger(ref) && Number(ref) >= 0 ? Number(ref) : null }
   } catch {
     // Of the form [type, ..] at least the type stands in the second byte.
     const second = frameView[1] ?? 0
     return { of: (frameView[0] ?? 0) >> 5 === 4 && second < 24 ? second : 0, ref: null }
   }
 }
+
+/** What an `error` frame can name. */
+const isFrameType = (found: unknown): found is number =>
+  typeof found === 'number' && Number.isInteger(found) && found >= 0 && found <= MAX_TYPE
 
 function typed(definition: Definition, items: readonly unknown[]): Frame {
   const fields: Record<string, unknown> = { type: definition.type }

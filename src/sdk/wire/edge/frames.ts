@@ -40,8 +40,9 @@ import { MAX_FRAME_BYTES, MIN_FRAME_BYTES } from './limits.ts'
 
 const anyBytes = byteString(MAX_FRAME_BYTES)
 const code = uint(255)
-/** Type number of a frame that is told about. */
-const frameType = uint(23_000)
+/** Highest type number that `error` can tell about. */
+export const MAX_TYPE = 23_000
+const frameType = uint(MAX_TYPE)
 
 const helloOptions = options({
   1: ['boot', uint()],

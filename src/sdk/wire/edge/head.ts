@@ -9,6 +9,7 @@
 import { frameFault } from './error-codes.ts'
 
 export const MAX_HEAD_BYTES = 3
+const MAX_BODY_BYTES = 0xffff
 
 export interface FrameHead {
   readonly headBytes: number
@@ -30,7 +31,11 @@ export function readHead(bytesView: Uint8Array, at: number, maxFrameBytes: numbe
   return head
 }
 
+/** @throws `frame-too-large` for a body that no head can name. */
 export function encodeHead(bodyBytes: number): Uint8Array {
+  if (bodyBytes > MAX_BODY_BYTES) {
+    throw frameFault('frame-too-large', `frame: expected at most ${MAX_BODY_BYTES} bytes, found ${bodyBytes}`)
+  }
   if (bodyBytes < 24) return Uint8Array.of(0x40 | bodyBytes)
   if (bodyBytes < 256) return Uint8Array.of(0x58, bodyBytes)
   return Uint8Array.of(0x59, bodyBytes >> 8, bodyBytes & 0xff)

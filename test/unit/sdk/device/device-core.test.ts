@@ -65,6 +65,20 @@ test('before the welcome no more than one flight of 4,096 bytes is sent', () => 
   assert.equal(sequences([...first, ...sent(core)]).length, 600)
 })
 
+test('what no edge can read takes no number: the readings after it do not wait for it', () => {
+  const { core, alias, publish } = deviceWith()
+  const series = (intervalMs: number, values: readonly number[]) =>
+    core.publish(alias, values.length, (sequence) => {
+      return { type: 'series', alias, sequence, time: 1, intervalMs, values }
+    })
+  for (const value of [Number.NaN, Number.POSITIVE_INFINITY])
+    assert.throws(() => publish(value), { code: 'EDGE_READING_INVALID' })
+  assert.throws(() => series(1000, [1, Number.NaN]), { code: 'EDGE_READING_INVALID' })
+  assert.throws(() => series(1000, []), { code: 'EDGE_READING_INVALID' })
+  assert.throws(() => series(-1, [1]), { code: 'EDGE_READING_INVALID' })
+  assert.equal(publish(7), 1)
+})
+
 test('a resend has the numbers and bytes of the first time', () => {
   const { core, publish } = deviceWith()
   core.opened(0, 0)

@@ -54,6 +54,13 @@ test('a frame above the limit is refused from its head alone', () => {
   assert.throws(() => assembler.push(Uint8Array.of(0x59, 0x04, 0x00), () => true), { code: 'EDGE_FRAME_TOO_LARGE' })
 })
 
+test('a frame that no head can name is not encoded', () => {
+  const frameOf = (size: number) =>
+    encodeFrame({ type: 'message', subscription: 0, offset: 1n, ageMs: null, body: new Uint8Array(size) })
+  assert.equal(frameOf(65_527).length, 65_538)
+  assert.throws(() => frameOf(65_528), { code: 'EDGE_FRAME_TOO_LARGE' })
+})
+
 test('an end of the stream inside a frame is lost framing', () => {
   const assembler = new EdgeFrameAssembler(1024)
   assembler.push(Uint8Array.of(0x43, 0x82), () => true)
@@ -68,6 +75,9 @@ test('what an error is about can be told even when the frame is wrong', () => {
   assert.deepEqual(aboutFrame(Buffer.from('8505010bf63901ff', 'hex')), { of: 5, ref: 11 })
   assert.deepEqual(aboutFrame(Buffer.from('8505', 'hex')), { of: 5, ref: null })
   assert.deepEqual(aboutFrame(new Uint8Array()), { of: 0, ref: null })
+  // [-1], [1e300], [5.5], [23001]: an error frame cannot name these.
+  for (const hex of ['8120', '81fb7e37e43c8800759c', '81fb4016000000000000', '811959d9'])
+    assert.deepEqual(aboutFrame(Buffer.from(hex, 'hex')), { of: 0, ref: null }, hex)
 })
 
 test('random bytes never pass the pre-check into anything but a frame or an EdgeError', () => {
