@@ -1,6 +1,13 @@
 /** Topics, their partitions and segments. */
+import { EdgeError } from '../../errors.ts'
 import { CODE } from '../wire/codes.ts'
-import { type HeaderKind, type HeaderScalar, headerKindCode, headerValueOf } from '../wire/header-values.ts'
+import {
+  type HeaderKind,
+  type HeaderScalar,
+  headerKindCode,
+  headerScalarOf,
+  headerValueOf,
+} from '../wire/header-values.ts'
 import type { Option } from '../wire/options.ts'
 import type { Identifier } from '../wire/primitives.ts'
 import type { TopicDetails, TopicRecord } from '../wire/records.ts'
@@ -41,7 +48,7 @@ export class TopicsApi {
     return await this.#requester.request(CODE.getTopic, { stream, topic })
   }
 
-  /** @throws {EdgeError} EDGE_STREAM_NOT_FOUND, EDGE_TOPIC_NAME_TAKEN, EDGE_TOO_MANY_PARTITIONS. */
+  /** @throws {EdgeError} EDGE_STREAM_NOT_FOUND, EDGE_TOPIC_NAME_TAKEN, EDGE_TOO_MANY_PARTITIONS, EDGE_OPTION_INVALID. */
   async create(stream: Identifier, name: string, topic: NewTopic = {}): Promise<TopicDetails> {
     return await this.#requester.request(CODE.createTopic, {
       stream,
@@ -99,5 +106,9 @@ const SCALAR_KINDS: Readonly<Record<string, HeaderKind>> = { bigint: 'uint64', n
 
 function optionOf(key: string, value: HeaderScalar): Option {
   const kind = SCALAR_KINDS[typeof value] ?? 'string'
-  return { key, kind: headerKindCode(kind), valueBytes: headerValueOf(kind, value).bytes }
+  const encoded = typeof value === 'number' && !Number.isInteger(value) ? null : headerValueOf(kind, value)
+  // What was cut to the width of its kind is not what was meant: a size of -1 would be "unlimited".
+  if (encoded === null || headerScalarOf(encoded) !== value)
+    throw new EdgeError('EDGE_OPTION_INVALID', `option ${key}: expected a value of ${kind}, found ${value}`)
+  return { key, kind: headerKindCode(kind), valueBytes: encoded.bytes }
 }
