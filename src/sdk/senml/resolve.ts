@@ -45,7 +45,7 @@ export function resolveSenml(pack: SenmlPack, nowUs: bigint): Reading[] {
     return {
       name,
       value: readingValueOf(record, base.value, index),
-      timeUs: timeOf(base.time + (record.t ?? 0), nowUs),
+      timeUs: timeOf(base.time + (record.t ?? 0), nowUs, index),
       ...(unit === '' ? {} : { unit }),
       ...(sum === undefined ? {} : { sum }),
       ...(record.ut === undefined ? {} : { updateTime: record.ut }),
@@ -80,7 +80,7 @@ export function senmlOfReadings(readings: readonly Reading[], baseName = ''): Se
 function readingValueOf(record: SenmlRecord, baseValue: number, index: number): ReadingValue | null {
   const given = VALUE_LABELS.filter((label) => record[label] !== undefined)
   if (given.length > 1) throw invalid(index, 'one value', given.join(' and '))
-  if (record.v !== undefined) return baseValue + record.v
+  if (record.v !== undefined) return finite(baseValue + record.v, index)
   const other = record.vs ?? record.vb ?? record.vd
   if (other !== undefined) return other
   if (record.s !== undefined) return null
@@ -89,9 +89,15 @@ function readingValueOf(record: SenmlRecord, baseValue: number, index: number): 
   throw invalid(index, 'a value or a sum', 'neither')
 }
 
-function timeOf(seconds: number, nowUs: bigint): bigint {
-  const timeUs = BigInt(Math.round(seconds * SECOND_US))
+function timeOf(seconds: number, nowUs: bigint, index: number): bigint {
+  const timeUs = BigInt(Math.round(finite(seconds * SECOND_US, index)))
   return seconds < RELATIVE_BELOW ? nowUs + timeUs : timeUs
+}
+
+/** Of two numbers that are finite the sum need not be. */
+function finite(number: number, index: number): number {
+  if (!Number.isFinite(number)) throw invalid(index, 'a finite time and value', String(number))
+  return number
 }
 
 function valueField(value: ReadingValue | null): SenmlRecord {

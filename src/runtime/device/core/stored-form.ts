@@ -51,9 +51,11 @@ export class StoredForm {
       return isTooLarge ? { isTooLarge, text: `${value.byteLength} bytes, at most ${maxPayloadBytes}` } : undefined
     }
     if (value instanceof Uint8Array) return { isTooLarge: false, text: 'numbers expected' }
-    const count = numbersOf(value).length
-    const isRight = count === this.#fields.length && (this.#fields.length === 1) === !Array.isArray(value)
-    return isRight ? undefined : { isTooLarge: false, text: `${this.#fields.length} fields declared, ${count} sent` }
+    const numbers = numbersOf(value)
+    const isRight = numbers.length === this.#fields.length && (this.#fields.length === 1) === !Array.isArray(value)
+    if (!isRight) return { isTooLarge: false, text: `${this.#fields.length} fields declared, ${numbers.length} sent` }
+    const isBeyond = numbers.some((number, at) => !Number.isFinite((number ?? 0) * 10 ** this.#scaleOf(at)))
+    return isBeyond ? { isTooLarge: false, text: 'a number that its scale makes infinite' } : undefined
   }
 
   /** @returns records ready for the log, in the order of the readings; they must have no problem. */
@@ -78,8 +80,12 @@ export class StoredForm {
     if (value instanceof Uint8Array) return value
     if (this.#storedAs === STORED_AS.asSent) return encodeItem(value)
     const seconds = Number(originUs / 1000n) / 1000
-    const values = numbersOf(value).map((number, at) => scaled(number, this.#fields[at]?.scale ?? 0))
+    const values = numbersOf(value).map((number, at) => scaled(number, this.#scaleOf(at)))
     return this.#storedAs === STORED_AS.senmlJson ? this.#json(seconds, values) : this.#cbor(seconds, values)
+  }
+
+  #scaleOf(at: number): number {
+    return this.#fields[at]?.scale ?? 0
   }
 
   #json(seconds: number, values: readonly FieldNumber[]): Uint8Array {
@@ -124,9 +130,11 @@ function numbersOf(value: Exclude<Value, Uint8Array>): readonly FieldNumber[] {
   return typeof value === 'number' || value === null ? [value] : value
 }
 
-/** Through text, so that 2157 at scale -2 is 21.57 and not 21.570000000000004. */
+/** Through text, so that 2157 at scale -2 is 21.57 and not 21.570000000000004. Very large and small numbers bring an exponent. */
 function scaled(number: FieldNumber, scale: number): FieldNumber {
-  return number === null || scale === 0 ? number : Number(`${number}e${scale}`)
+  if (number === null || scale === 0) return number
+  const [digits, exponent = '0'] = `${number}`.split('e')
+  return Number(`${digits}e${Number(exponent) + scale}`)
 }
 
 function unitOf(field: FieldSpec): { u?: string } {

@@ -109,6 +109,15 @@ test('what RFC 8428 forbids is refused', () => {
   for (const pack of unresolved) assert.throws(() => resolveSenml(pack, NOW_US), { code: 'EDGE_READING_INVALID' })
 })
 
+test('times and sums beyond all numbers are refused, as everything that is no pack', () => {
+  for (const text of [
+    '[{"n":"a","v":1,"t":1.7e308}]',
+    '[{"n":"a","v":1,"bt":-1e303}]',
+    '[{"n":"a","bv":1e308,"v":1e308}]',
+  ])
+    assert.throws(() => resolveSenml(decodeSenmlJson(json(text)), NOW_US), { code: 'EDGE_READING_INVALID' }, text)
+})
+
 test('fields that are not known are passed over', () => {
   assert.deepEqual(decodeSenmlJson(json('[{"n":"a","v":1,"hint":2}]')), [{ n: 'a', v: 1 }])
 })

@@ -23,6 +23,18 @@ test("numbers become a SenML pack in JSON, scaled without rounding errors, with 
   assert.equal(record?.originUs, WALL_US)
 })
 
+test('a number that is written with an exponent is scaled as any other, and one beyond all numbers is named', () => {
+  const given = { kind: 3, options: { fields: three.slice(0, 1), storedAs: 1 } }
+  const values = [5e-7, -1e-9, 1e21, 2.5e-300, 1.5].map(
+    (value) => JSON.parse(stored(given, [value])[0]?.payload ?? '')[0].v,
+  )
+  assert.deepEqual(values, [5e-9, -1e-11, 1e19, 2.5e-302, 0.015])
+  const form = formOf({ kind: 3, options: { fields: [{ name: 'force', unit: 'N', scale: 12 }] } })
+  assert.deepEqual(form.problemOf(1e297, 100), { isTooLarge: false, text: 'a number that its scale makes infinite' })
+  assert.equal(form.problemOf(1e296, 100), undefined)
+  assert.equal(form.problemOf(null, 100), undefined)
+})
+
 test('the same in CBOR uses the integer labels of RFC 8428', () => {
   const form = formOf({ kind: 3, options: { fields: three.slice(0, 1) } })
   const { recordsView } = form.pack([{ originUs: WALL_US, value: 2157 }])
