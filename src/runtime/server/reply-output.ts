@@ -14,6 +14,7 @@ const SPARE_BUFFERS = 2
 const OWN_BYTES = 64 * 1024
 
 export class ReplyOutput extends Writer {
+  /** The largest is the last one. */
   readonly #spares = Array.from({ length: SPARE_BUFFERS }, () => sharedKernel().reserve(OUTPUT_BUFFER_BYTES))
 
   constructor() {
@@ -31,7 +32,11 @@ export class ReplyOutput extends Writer {
     return null
   }
 
+  /** Of more buffers than are kept the largest stay: those of the kernels' memory are not made twice. */
   giveBack(buffer: Uint8Array): void {
-    if (this.#spares.length < SPARE_BUFFERS) this.#spares.push(buffer)
+    const isSmaller = this.length === 0 && !this.hasGrown && this.bufferView.length < buffer.length
+    this.#spares.push(isSmaller ? this.replaceFirst(buffer) : buffer)
+    this.#spares.sort((one, other) => one.length - other.length)
+    if (this.#spares.length > SPARE_BUFFERS) this.#spares.shift()
   }
 }
