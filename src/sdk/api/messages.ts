@@ -73,7 +73,10 @@ export class MessagesApi {
     return confirmations[0] ?? null
   }
 
-  /** @throws {EdgeError} EDGE_STREAM_NOT_FOUND, EDGE_TOPIC_NOT_FOUND, EDGE_PARTITION_NOT_FOUND. */
+  /**
+   * @throws {EdgeError} EDGE_STREAM_NOT_FOUND, EDGE_TOPIC_NOT_FOUND, EDGE_PARTITION_NOT_FOUND; EDGE_FRAME_TOO_LARGE, and with it
+   *   the connection, for an answer of more than 64 MiB: ask for fewer messages.
+   */
   async poll(stream: Identifier, topic: Identifier, options: PollOptions = {}): Promise<Polled> {
     const polled = await this.#requester.request(CODE.pollMessages, {
       consumer: options.consumer ?? DEFAULT_CONSUMER,

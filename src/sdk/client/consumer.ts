@@ -75,12 +75,15 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
   #committedAtUs = 0
   #joinCount = 0
   #isStopping = false
+  /** Messages asked for with one poll: fewer than configured while an answer with as many is larger than is taken. */
+  #pollCount: number
   #closing: Promise<void> | undefined
 
   /** Use `client.consumer`. */
   constructor(client: Client, options: ConsumerOptions) {
     this.#client = client
     this.#options = options
+    this.#pollCount = batchCountOf(options)
     const { group, consumer } = options
     this.#identity =
       group === undefined ? { kind: 'consumer', id: consumer ?? DEFAULT_CONSUMER_ID } : { kind: 'group', id: group }
@@ -212,22 +215,38 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
 
   async #pollSafely(partitionId: number): Promise<readonly PolledMessage[]> {
     try {
-      return await this.#poll(partitionId)
+      const messages = await this.#poll(partitionId)
+      this.#pollMore(messages)
+      return messages
     } catch (error) {
+      if (toEdgeError(error).code === 'EDGE_FRAME_TOO_LARGE' && this.#pollCount > 1) {
+        // The connection went with the answer; the client has another one for the next poll.
+        this.#pollCount = Math.floor(this.#pollCount / 2)
+        return []
+      }
       await this.#pauseOrThrow(error)
       return []
     }
   }
 
+  /** As many as would fill half of the largest answer if all were like these. */
+  #pollMore(messages: readonly PolledMessage[]): void {
+    const most = batchCountOf(this.#options)
+    if (this.#pollCount === most || messages.length === 0) return
+    const sizeBytes = messages.reduce((sum, { payload, headersBytes }) => sum + payload.length + headersBytes.length, 1)
+    const fitting = Math.floor((SDK_DEFAULTS.maxResponseBytes / 2 / sizeBytes) * messages.length)
+    this.#pollCount = Math.max(1, Math.min(most, fitting))
+  }
+
   async #poll(partitionId: number): Promise<readonly PolledMessage[]> {
-    const { stream, topic, batchCount: count = SDK_DEFAULTS.consumerBatchCount } = this.#options
+    const { stream, topic } = this.#options
     const position = this.#positionOf(partitionId)
     const strategy = await this.#strategyOf(partitionId, position)
     const polled = await this.#client.messages.poll(stream, topic, {
       consumer: this.#identity,
       partitionId,
       strategy,
-      count,
+      count: this.#pollCount,
     })
     if (polled.partitionId === PARTITION_NOT_OWNED) {
       this.#membership?.invalidate()
@@ -326,6 +345,8 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
     await sleep(SDK_DEFAULTS.consumerIdleMaxMs, this.#abort.signal)
   }
 }
+
+const batchCountOf = ({ batchCount }: ConsumerOptions): number => batchCount ?? SDK_DEFAULTS.consumerBatchCount
 
 /** Older servers answer a member's poll of a partition it does not own like an empty partition 0. */
 function isAnothers(partitionId: number, position: Position, polled: Polled, mode: CommitMode): boolean {
