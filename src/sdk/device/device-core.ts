@@ -33,6 +33,9 @@ import {
 } from '../wire/edge/index.ts'
 import { type LaneBounds, type LaneEntry, LaneQueue } from './lane-queue.ts'
 
+/** Lanes that share a window take each frame that is not too large by itself. */
+const NO_WINDOW = { bytes: Number.POSITIVE_INFINITY, readings: Number.POSITIVE_INFINITY }
+
 export type AliasKind = 'bytes' | 'senml-cbor' | 'cbor' | 'numbers'
 export type OverflowPolicy = 'reject' | 'drop-oldest'
 type AliasOptions = NonNullable<Frame<'alias'>['options']>
@@ -137,8 +140,8 @@ export class DeviceCore {
    * Queues one reading, or several that share a frame.
    *
    * @param build makes the frame from the sequence it gets.
-   * @throws {EdgeError} EDGE_BACKPRESSURE when the queue is full and the policy is `reject`, EDGE_FRAME_TOO_LARGE,
-   *   EDGE_READING_INVALID for what no edge can read: NaN, no value at all.
+   * @throws {EdgeError} EDGE_BACKPRESSURE when the queue is full and the policy is `reject`, EDGE_FRAME_TOO_LARGE for what no
+   *   edge would take, EDGE_READING_INVALID for what none can read: NaN, no value at all.
    */
   publish(
     alias: number,
@@ -148,13 +151,10 @@ export class DeviceCore {
     const queue = this.#queueOf(alias)
     const first = queue.nextSequence
     const frameBytes = encodeFrame(build(first))
-    const maxBytes = this.#limits.maxFrameBytes
-    if (frameBytes.length > maxBytes) {
-      throw new EdgeError(
-        'EDGE_FRAME_TOO_LARGE',
-        `frame: expected at most ${maxBytes} bytes, found ${frameBytes.length}`,
-      )
-    }
+    const { maxFrameBytes, readingsPerFrame } = this.#limits
+    const window = queue.lane === LANES.alarm ? ALARM_WINDOW : NO_WINDOW
+    refuseLarger('bytes', frameBytes.length, Math.min(maxFrameBytes, window.bytes))
+    refuseLarger('readings', count, Math.min(readingsPerFrame, window.readings))
     refuseUnreadable(frameBytes)
     const dropped: DeviceEvent[] = []
     while (!queue.hasRoomFor(count, frameBytes.length)) {
@@ -409,6 +409,8 @@ export class DeviceCore {
     const lanes = this.#lanes.filter(({ lane }) => (lane === LANES.alarm) === isAlarm)
     const bytes = lanes.reduce((sum, lane) => sum + lane.unackedBytes, 0)
     const readings = lanes.reduce((sum, lane) => sum + lane.unackedReadings, 0)
+    // Queued for a larger window than the edge has: alone it is taken all the same.
+    if (bytes === 0) return window.bytes > 0 && window.readings > 0
     return bytes + sizeBytes <= window.bytes && readings + count <= window.readings
   }
 
@@ -429,6 +431,12 @@ export class DeviceCore {
       throw new EdgeError('EDGE_READING_INVALID', `alias ${alias} names a lane above ${LANE_COUNT - 1}`)
     return queue
   }
+}
+
+/** It would wait for ever, and all of its lane behind it. */
+function refuseLarger(what: 'bytes' | 'readings', found: number, most: number): void {
+  if (found <= most) return
+  throw new EdgeError('EDGE_FRAME_TOO_LARGE', `frame: expected at most ${most} ${what}, found ${found}`)
 }
 
 /** An edge refuses such a frame as a whole, without its numbers: these would be asked for again, and hold the lane for ever. */

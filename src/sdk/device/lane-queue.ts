@@ -94,12 +94,12 @@ export class LaneQueue {
   }
 
   /** @returns the next entry to send, which then counts as sent; null when all are on their way. */
-  takeNext(fits: (sizeBytes: number, count: number) => boolean): LaneEntry | null {
+  takeNext(fits: (sizeBytes: number, readings: number) => boolean): LaneEntry | null {
     const entry = this.#entries[this.#sentCount]
-    if (entry === undefined || !fits(sizeOf(entry), entry.count)) return null
+    if (entry === undefined || !fits(sizeOf(entry), readingsIn(entry))) return null
     this.#sentCount += 1
     this.#unackedBytes += sizeOf(entry)
-    this.#unackedReadings += entry.count
+    this.#unackedReadings += readingsIn(entry)
     return entry
   }
 
@@ -116,7 +116,7 @@ export class LaneQueue {
       if (this.#sentCount > 0) {
         this.#sentCount -= 1
         this.#unackedBytes -= sizeOf(entry)
-        this.#unackedReadings -= entry.count
+        this.#unackedReadings -= readingsIn(entry)
       }
     }
     this.#acked = Math.max(this.#acked, upTo)
@@ -130,7 +130,7 @@ export class LaneQueue {
       if (entry === undefined || entry.first + entry.count - 1 < sequence) break
       this.#sentCount -= 1
       this.#unackedBytes -= sizeOf(entry)
-      this.#unackedReadings -= entry.count
+      this.#unackedReadings -= readingsIn(entry)
     }
   }
 
@@ -146,6 +146,11 @@ export class LaneQueue {
       this.ackedUpTo(have)
     }
   }
+}
+
+/** What takes room in the window: numbers that were given up are no readings, however many they are. */
+function readingsIn(entry: LaneEntry): number {
+  return entry.frameBytes === null ? 0 : entry.count
 }
 
 function sizeOf(entry: LaneEntry): number {

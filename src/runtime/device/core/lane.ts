@@ -19,6 +19,9 @@ export type Offer =
   | { readonly type: 'gap'; readonly expected: number }
   | { readonly type: 'new'; readonly first: number }
 
+/** Alias number of runs that belong to none: skips. */
+export const NO_ALIAS = -1
+
 /** Consecutive sequences that were handed over in one go. */
 export interface Run {
   readonly ticket: number
@@ -49,6 +52,8 @@ export class Lane {
   /** Runs behind a failed one: nobody waits for them any more. */
   readonly #orphans = new Set<number>()
   #unackedBytes = 0
+  /** Without those that the device gave up: a skip after a day without a link may be longer than any window. */
+  #unackedReadings = 0
 
   constructor(have: number) {
     this.#have = have
@@ -72,7 +77,7 @@ export class Lane {
   }
 
   get unackedReadings(): number {
-    return this.#have - this.#settled
+    return this.#unackedReadings
   }
 
   offer(first: number, last: number): Offer {
@@ -91,6 +96,7 @@ export class Lane {
     this.#held = undefined
     this.#runs.push({ run, isSettled: false })
     this.#unackedBytes += run.sizeBytes
+    this.#unackedReadings += readingsIn(run)
   }
 
   /** Nothing beyond `have` is taken until it is sent again from there. @returns the sequence to send again from. */
@@ -155,7 +161,12 @@ export class Lane {
 
   #forget(entries: readonly { readonly run: Run }[]): Run[] {
     const runs = entries.map(({ run }) => run)
-    for (const { sizeBytes } of runs) this.#unackedBytes -= sizeBytes
+    for (const run of runs) {
+      this.#unackedBytes -= run.sizeBytes
+      this.#unackedReadings -= readingsIn(run)
+    }
     return runs
   }
 }
+
+const readingsIn = ({ alias, first, last }: Run): number => (alias === NO_ALIAS ? 0 : last - first + 1)

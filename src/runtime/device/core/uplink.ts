@@ -22,7 +22,7 @@ import { type Alias, Aliases, type AliasRefusal, shortText } from './aliases.ts'
 import { DatagramIntake } from './datagram-intake.ts'
 import { DeviceClock } from './device-clock.ts'
 import type { Effect, LossReason, Moment, Settlement, WelcomeFacts } from './exchange.ts'
-import { Lane, type Run } from './lane.ts'
+import { Lane, NO_ALIAS, type Run } from './lane.ts'
 import { LaneRates } from './lane-rates.ts'
 import { type PublishFrame, readingsOf, type TimedValues } from './publish-readings.ts'
 import { errorAbout, gapNack, joined, nack, wrongValue } from './replies.ts'
@@ -31,8 +31,6 @@ import type { Reading } from './stored-form.ts'
 const SKIP_REASONS: readonly LossReason[] = ['skipped-overflow', 'skipped-expired', 'skipped-damaged', 'lost-by-edge']
 const PROMISE_DURABLE = 0
 const PROMISE_BUFFERED = 1
-/** Alias number of runs that belong to none: skips. */
-const NO_ALIAS = -1
 
 export interface UplinkOptions {
   readonly deviceName: string

@@ -174,6 +174,39 @@ test('a full queue refuses, or gives up the oldest reading and says so', () => {
   assert.deepEqual(sequences(frames), [4, 5])
 })
 
+test('what was given up takes no room in the window, however many readings it were', () => {
+  const { core, publish } = deviceWith({ maxReadings: 5, maxBytes: 1000 }, 'drop-oldest')
+  for (let value = 1; value <= 3000; value++) publish(value)
+  core.opened(0, 0)
+  core.received(welcome(null), 0)
+  const frames = sent(core)
+  assert.deepEqual(
+    frames.filter(({ type }) => type === 'skip'),
+    [{ type: 'skip', lane: 1, first: 1, count: 2995, why: 0 }],
+  )
+  assert.deepEqual(sequences(frames), [2996, 2997, 2998, 2999, 3000])
+})
+
+test('what would never be sent is refused, and what was queued for a larger window goes alone', () => {
+  const { core, alias } = deviceWith({ maxReadings: 5000, maxBytes: 100_000 })
+  const alarm = core.declare('sensors/alarms', 'numbers', { lane: 0 })
+  const series = (to: number, count: number) =>
+    core.publish(to, count, (sequence) => {
+      return { type: 'series', alias: to, sequence, time: 1, intervalMs: 1, values: new Array<number>(count).fill(7) }
+    })
+  assert.throws(() => series(alarm, 65), { code: 'EDGE_FRAME_TOO_LARGE' })
+  assert.throws(() => series(alias, 1025), { code: 'EDGE_FRAME_TOO_LARGE' })
+  series(alias, 10)
+  series(alias, 10)
+  core.opened(0, 0)
+  core.received({ type: 'window', lane: 1, bytes: 0, readings: 0 }, 0)
+  core.received(welcome(null, { windowReadings: 4 }), 0)
+  const sequencesSent = () => sent(core).flatMap((frame) => (frame.type === 'series' ? [frame.sequence] : []))
+  assert.deepEqual(sequencesSent(), [1])
+  core.received({ type: 'ack', lane: 1, upTo: 10, promise: 0 }, 0)
+  assert.deepEqual(sequencesSent(), [11])
+})
+
 test('a silent edge is noticed after the idle time, and pinged before', () => {
   const { core } = deviceWith()
   core.opened(0, 0)

@@ -247,6 +247,17 @@ test('an alias that was not declared and a lane on a second stream are wrong val
   bench.step({ type: 'stream-ended', stream: 4 })
 })
 
+test('numbers that were given up take no room in the window, however many', () => {
+  bench.open()
+  bench.frame(alias)
+  bench.frame({ type: 'skip', lane: 1, first: 1, count: 5000, why: 0 })
+  assert.equal(closeCode(publish(5001)), undefined)
+  assert.deepEqual(
+    framesOf(bench.settleAll()).map((frame) => frame.type === 'ack' && frame.upTo),
+    [5001],
+  )
+})
+
 test('more unacknowledged than the window allows ends the session', () => {
   openWithAlias()
   for (let sequence = 1; sequence <= 1024; sequence++) assert.equal(closeCode(publish(sequence)), undefined)
