@@ -84,7 +84,8 @@ interface Alias {
 }
 
 interface Subscription {
-  readonly frame: Frame<'subscribe'>
+  /** As it is sent in the next session: goes on behind what has come, unless the edge's stored offset says where. */
+  frame: Frame<'subscribe'>
   /** In this session. */
   isConfirmed: boolean
 }
@@ -291,10 +292,10 @@ export class DeviceCore {
         this.#setWindow(frame)
         return []
       case 'subscribed':
-        this.#confirm(frame.subscription)
+        this.#confirm(frame)
         return [{ type: 'subscribed', subscription: frame.subscription, next: frame.next }]
       case 'message':
-        return this.#subscriptions.has(frame.subscription) ? [{ type: 'message', message: frame }] : []
+        return this.#message(frame)
       case 'end':
         this.#subscriptions.delete(frame.subscription)
         return [
@@ -354,9 +355,18 @@ export class DeviceCore {
     return sentUs === undefined || frame.time === null ? [] : [{ type: 'time', time: frame.time, sentUs }]
   }
 
-  #confirm(subscription: number): void {
+  #confirm({ subscription, next }: Frame<'subscribed'>): void {
     const found = this.#subscriptions.get(subscription)
-    if (found !== undefined) found.isConfirmed = true
+    if (found === undefined) return
+    found.isConfirmed = true
+    found.frame = goingOnAt(next, found.frame, 0)
+  }
+
+  #message(message: Frame<'message'>): DeviceEvent[] {
+    const found = this.#subscriptions.get(message.subscription)
+    if (found === undefined) return []
+    found.frame = goingOnAt(message.offset + 1n, found.frame, 1)
+    return [{ type: 'message', message }]
   }
 
   #error({ code, text = '', of, ref }: Frame<'error'>): DeviceEvent[] {
@@ -446,6 +456,17 @@ function refuseUnreadable(frameBytes: Uint8Array): void {
     decodeFrame(frameBytes.subarray(headBytes))
   } catch (cause) {
     throw new EdgeError('EDGE_READING_INVALID', messageOf(cause), { cause })
+  }
+}
+
+/** @param count of messages that have come: a poll asks for so many fewer. */
+function goingOnAt(next: bigint, frame: Frame<'subscribe'>, count: number): Frame<'subscribe'> {
+  const { from, options = {} } = frame
+  const { maxMessages } = options
+  return {
+    ...frame,
+    from: from === 'stored' ? from : next,
+    options: maxMessages === undefined ? options : { ...options, maxMessages: Math.max(0, maxMessages - count) },
   }
 }
 

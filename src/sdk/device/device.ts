@@ -158,7 +158,10 @@ export class Device implements AsyncDisposable {
     return bytes !== null && (this.#session?.sendDatagram(bytes) ?? false)
   }
 
-  /** Messages of a topic, newest last. Each is taken when the next one is asked for. */
+  /**
+   * Messages of a topic, newest last. Each is taken when the next one is asked for. Over a broken link it goes on behind the
+   * last one that came; from `stored`, where the edge's stored offset says.
+   */
   async *subscribe(
     topic: string,
     from: StartFrom,

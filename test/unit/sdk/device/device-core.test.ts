@@ -239,3 +239,28 @@ test('a subscription that is refused ends with the reason; one that goes on tell
   const again = sent(core).flatMap((frame) => (frame.type === 'subscribe' ? [frame.subscription] : []))
   assert.deepEqual(again, [missing])
 })
+
+test('a subscription goes on behind what has come when the session is another, and one from the stored offset there', () => {
+  const { core } = deviceWith()
+  core.opened(0, 0)
+  core.received(welcome(null), 1)
+  const window = { bytes: 1000, messages: 10 }
+  const [oldest, fresh, stored, poll] = [
+    core.subscribe('sensors/climate', 'oldest', window),
+    core.subscribe('sensors/climate', 'new', window),
+    core.subscribe('sensors/climate', 'stored', window),
+    core.subscribe('sensors/climate', 5n, window, { maxMessages: 3 }),
+  ]
+  for (const subscription of [oldest, fresh, stored, poll])
+    core.received({ type: 'subscribed', subscription, next: subscription === fresh ? 40n : 5n }, 2)
+  for (const subscription of [oldest, stored, poll])
+    core.received({ type: 'message', subscription, offset: 7n, ageMs: null, body: Uint8Array.of(1) }, 3)
+  core.opened(10, 0)
+  const again = sent(core).flatMap((frame) => (frame.type === 'subscribe' ? [[frame.from, frame.options]] : []))
+  assert.deepEqual(again, [
+    [8n, {}],
+    [40n, {}],
+    ['stored', {}],
+    [8n, { maxMessages: 2 }],
+  ])
+})
