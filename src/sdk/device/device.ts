@@ -333,16 +333,17 @@ export class Device implements AsyncDisposable {
         this.#upSinceUs = this.#clock.monotonicUs()
         break
       case 'acked':
-        this.#settle(event.lane, 0, event.upTo, (one) => {
-          one.resolve({ lane: one.lane, sequence: one.first, promise: event.promise })
-        })
+        this.#settle(
+          ({ lane, last }) => lane === event.lane && last <= event.upTo,
+          (one) => one.resolve({ lane: one.lane, sequence: one.first, promise: event.promise }),
+        )
         break
       case 'refused':
-        this.#settle(event.lane, event.first, event.first + event.count - 1, (one) => one.reject(event.error))
+        this.#settle(touchedBy(event), (one) => one.reject(event.error))
         break
       case 'dropped': {
         const error = new EdgeError('EDGE_BACKPRESSURE', 'given up to make room for newer readings')
-        this.#settle(event.lane, event.first, event.first + event.count - 1, (one) => one.reject(error))
+        this.#settle(touchedBy(event), (one) => one.reject(error))
         break
       }
       case 'message':
@@ -363,10 +364,10 @@ export class Device implements AsyncDisposable {
     this.#options.onEvent?.(event)
   }
 
-  #settle(lane: number, from: number, upTo: number, settle: (one: Waiting) => void): void {
+  #settle(isMeant: (one: Waiting) => boolean, settle: (one: Waiting) => void): void {
     for (let index = this.#waiting.length - 1; index >= 0; index--) {
       const one = this.#waiting[index]
-      if (one === undefined || one.lane !== lane || one.last > upTo || one.last < from) continue
+      if (one === undefined || !isMeant(one)) continue
       this.#waiting.splice(index, 1)
       settle(one)
     }
@@ -390,4 +391,10 @@ export class Device implements AsyncDisposable {
   #uptimeMs(): number {
     return Math.round(this.#clock.monotonicUs() / US_MS)
   }
+}
+
+/** Of a series the readings beside a refused one are kept; its publish was not what it says all the same. */
+function touchedBy(range: { readonly lane: number; readonly first: number; readonly count: number }) {
+  return ({ lane, first, last }: Waiting): boolean =>
+    lane === range.lane && first < range.first + range.count && last >= range.first
 }

@@ -89,6 +89,15 @@ test('what the edge refuses for good rejects that publish, and the session goes 
   assert.equal((await device.publish(alias, 7)).sequence, 2)
 })
 
+test('a series of which one reading is refused is not promised, and the others are kept', async (context) => {
+  const name = 'dev-28'
+  const device = deviceOf(context, name, 'quic')
+  const alias = device.alias('sensors/climate', 'numbers', ALIAS_OPTIONS)
+  await assert.rejects(device.publishSeries(alias, 1000, [1, [2, 2], 3]), { code: 'EDGE_READING_INVALID' })
+  assert.equal((await device.publish(alias, 4)).sequence, 4)
+  assert.equal(broker.stored.filter(({ headers }) => headers.device === name).length, 3)
+})
+
 test('a closed device gives up what waits', async () => {
   const device = new Device({
     name: 'dev-25',
