@@ -25,16 +25,16 @@ const SEPARATOR = ' '
 export function refuseWrongKeys(fileSystem: FileSystem, keys: StoreKeys): void {
   const noted = notedChecks(new DescriptorFiles(fileSystem).read(STORE_FILE))
   if (noted?.every((check) => keys.checks.includes(check)) === true) return
-  const needed = new Map<number, string[]>()
+  let first: { readonly path: string; readonly keyId: number } | undefined
+  let count = 0
   for (const { path, keyId } of sealedFiles(fileSystem)) {
     if (keys.has(keyId)) continue
-    needed.set(keyId, [...(needed.get(keyId) ?? []), path])
+    first ??= { path, keyId }
+    if (keyId === first.keyId) count++
   }
-  const [first] = needed
   if (first === undefined) return
-  const [keyId, paths] = first
   const given = keys.checks.length === 0 ? 'no key was given' : 'the key that was given is another'
-  const text = `${paths[0]} and ${paths.length - 1} more files are sealed with key ${formatKeyId(keyId)}, and ${given}`
+  const text = `${first.path} and ${count - 1} more files are sealed with key ${formatKeyId(first.keyId)}, and ${given}`
   throw keyWrong(`${text}: set log.encryption.key or key_file (or previous_keys); nothing was changed`)
 }
 
