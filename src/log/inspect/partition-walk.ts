@@ -1,6 +1,7 @@
 /**
  * Goes through everything that can be read of one partition, in order: segment blocks whose CRC fits, then the journal's
- * batches. What cannot be read is told with its offsets and passed over.
+ * batches. What a block does not give and the journal still has is taken from there, as the next start does. What neither
+ * has is told with its offsets and passed over.
  */
 import { EdgeError } from '../../errors.ts'
 import type { StoredBatch } from '../../sdk/wire/batch.ts'
@@ -60,6 +61,8 @@ export class PartitionWalk {
   readonly counts: WalkCounts
   readonly #options: WalkOptions
   readonly #sealed: SealedGroupReader
+  /** Of the journal's places the first that may hold what is not taken yet. */
+  #journalAt = 0
 
   constructor(options: WalkOptions) {
     this.#options = options
@@ -135,8 +138,12 @@ export class PartitionWalk {
       const cipher = keys.cipherFor(header.bytes, keyId)
       for (const block of blocksOf(handle, header.seed, size)) {
         if (block.isMended) tell('warn', path, `at ${block.position} ${HEADER_MENDED}`)
-        if (isSealedForUs) this.#countBlock(path, handle, block)
-        else yield* await this.#readBlock({ path, handle, cipher }, block)
+        if (isSealedForUs) {
+          this.#countBlock(path, handle, block)
+          continue
+        }
+        yield* this.#journalUntil(block.baseOffset)
+        yield* await this.#readBlock({ path, handle, cipher }, block)
       }
     } finally {
       handle.close()
@@ -157,8 +164,12 @@ export class PartitionWalk {
       // The CRC fits and the contents do not.
       if (error instanceof EdgeError && error.code === 'EDGE_DECRYPT_FAILED') state = 'cannot be opened with its key'
     }
-    this.#tellBlock(path, block, state)
-    return []
+    return this.#insteadOf(path, block, state)
+  }
+
+  *#insteadOf(path: string, block: BlockHeader, state: string): Generator<ReadBatch> {
+    yield* this.#journalUntil(block.endOffset)
+    if (this.counts.nextOffset < block.endOffset) this.#tellBlock(path, block, state)
   }
 
   /** Without its key a block is only whole or damaged; what it holds is known from its header. */
@@ -190,12 +201,28 @@ export class PartitionWalk {
   // ---- journal -----------------------------------------------------------------------------------------------------------
 
   #readJournal(place: JournalPlace): ReadBatch | null {
-    const { file, position, size, isDamaged } = place
-    const area = this.#sealed.areaAt(file, position, size)
-    const seed = file.seedAt(position)
-    const batch = isDamaged ? null : parseBatch(area, 0, size, seed, this.#options.checksum)
+    const batch = this.#parseJournal(place)
     if (batch === null) this.#tellUnlessTaken(place)
     return batch
+  }
+
+  #parseJournal({ file, position, size, isDamaged }: JournalPlace): ReadBatch | null {
+    const area = this.#sealed.areaAt(file, position, size)
+    const seed = file.seedAt(position)
+    return isDamaged ? null : parseBatch(area, 0, size, seed, this.#options.checksum)
+  }
+
+  /** What segments should have had below `end`. Whoever takes a batch moves on `counts` before the next one is looked for. */
+  *#journalUntil(end: bigint): Generator<ReadBatch> {
+    const { journal } = this.#options
+    for (; this.counts.nextOffset < end; this.#journalAt++) {
+      const place = journal[this.#journalAt]
+      if (place === undefined || place.header.baseOffset >= end) return
+      const { baseOffset, count, kind } = place.header
+      if (kind === BATCH_KIND.external || baseOffset + BigInt(count) <= this.counts.nextOffset) continue
+      const batch = this.#parseJournal(place)
+      if (batch !== null) yield batch
+    }
   }
 
   /** What a kill left in the journal after it had become a segment, large batches under another name, is not missed. */
