@@ -6,13 +6,12 @@
  * docs/protocol/edge.md.
  */
 
-import { EdgeError, messageOf } from '../../errors.ts'
+import { EdgeError } from '../../errors.ts'
 import { SDK_DEFAULTS } from '../defaults.ts'
 import {
   ALARM_WINDOW,
   type Auth,
   DEFAULT_LIMITS,
-  decodeFrame,
   type EdgeLimits,
   encodeBareFrame,
   encodeFrame,
@@ -23,14 +22,13 @@ import {
   LANE_COUNT,
   LANES,
   MAX_ALIAS,
-  MAX_FRAME_BYTES,
   PROTOCOL_VERSION,
-  readHead,
   type StartFrom,
   traitsOfCode,
   type Value,
   type When,
 } from '../wire/edge/index.ts'
+import { refuseLarger, refuseUnreadable } from './frame-checks.ts'
 import { type LaneBounds, type LaneEntry, LaneQueue } from './lane-queue.ts'
 
 /** Lanes that share a window take each frame that is not too large by itself. */
@@ -127,13 +125,20 @@ export class DeviceCore {
 
   // ---- what the program asks ---------------------------------------------------------------------------------------------
 
-  /** @returns number of the alias. @throws {EdgeError} EDGE_LIMIT_REACHED. */
+  /**
+   * @param topic as `stream/topic`.
+   * @returns number of the alias.
+   * @throws {EdgeError} EDGE_LIMIT_REACHED, EDGE_READING_INVALID for what no edge can read.
+   */
   declare(topic: string, kind: AliasKind, options: AliasOptions = {}): number {
     const alias = this.#aliases.length
-    if (alias > MAX_ALIAS) throw new EdgeError('EDGE_LIMIT_REACHED', `aliases: expected at most ${MAX_ALIAS + 1}`)
+    const most = Math.min(this.#limits.aliases, MAX_ALIAS + 1)
+    if (alias >= most) throw new EdgeError('EDGE_LIMIT_REACHED', `aliases: expected at most ${most}`)
     const frame: Frame<'alias'> = { type: 'alias', alias, topic, kind: KINDS[kind], options }
+    const bytes = encodeFrame(frame)
+    refuseUnreadable(bytes)
     this.#aliases.push({ frame, lane: options.lane ?? LANES.live, datagramNumber: 0 })
-    if (this.#isOpen) this.#control.push(encodeFrame(frame))
+    if (this.#isOpen) this.#control.push(bytes)
     return alias
   }
 
@@ -440,22 +445,6 @@ export class DeviceCore {
     if (queue === undefined)
       throw new EdgeError('EDGE_READING_INVALID', `alias ${alias} names a lane above ${LANE_COUNT - 1}`)
     return queue
-  }
-}
-
-/** It would wait for ever, and all of its lane behind it. */
-function refuseLarger(what: 'bytes' | 'readings', found: number, most: number): void {
-  if (found <= most) return
-  throw new EdgeError('EDGE_FRAME_TOO_LARGE', `frame: expected at most ${most} ${what}, found ${found}`)
-}
-
-/** An edge refuses such a frame as a whole, without its numbers: these would be asked for again, and hold the lane for ever. */
-function refuseUnreadable(frameBytes: Uint8Array): void {
-  const headBytes = readHead(frameBytes, 0, MAX_FRAME_BYTES)?.headBytes ?? 0
-  try {
-    decodeFrame(frameBytes.subarray(headBytes))
-  } catch (cause) {
-    throw new EdgeError('EDGE_READING_INVALID', messageOf(cause), { cause })
   }
 }
 

@@ -43,18 +43,17 @@ export class Aliases {
     return this.#aliases.values()
   }
 
-  /** @returns the refusal of the declaration itself, or undefined when it stands. */
+  /**
+   * One that is refused is kept with its refusal: what comes under it is refused for good too, and its lane goes on.
+   *
+   * @returns the refusal of the declaration itself, or undefined when it stands.
+   */
   declare(frame: Frame<'alias'>): AliasRefusal | undefined {
     const before = this.#aliases.get(frame.alias)
     if (before !== undefined && before.pendingRuns > 0) {
       return refusal('valueInvalid', 'readings of this alias are not acknowledged yet')
     }
-    if (before === undefined && this.#aliases.size >= this.#maxCount) {
-      return refusal('limitReached', `at most ${this.#maxCount} aliases`)
-    }
-    if (frame.kind === KINDS.numbers && frame.options?.fields === undefined) {
-      return refusal('valueInvalid', 'kind 3 needs fields')
-    }
+    const refused = this.#problemOf(frame)
     this.#aliases.set(frame.alias, {
       id: frame.alias,
       lane: frame.options?.lane ?? LANES.live,
@@ -62,9 +61,17 @@ export class Aliases {
       wantsOffsets: frame.options?.wantsOffsets ?? false,
       datagrams: new DatagramMask(),
       target: undefined,
-      refusal: undefined,
+      refusal: refused,
       pendingRuns: 0,
     })
+    return refused
+  }
+
+  #problemOf(frame: Frame<'alias'>): AliasRefusal | undefined {
+    const standing = [...this.#aliases.values()].filter((one) => one.id !== frame.alias && one.refusal === undefined)
+    if (standing.length >= this.#maxCount) return refusal('limitReached', `at most ${this.#maxCount} aliases`)
+    if (frame.kind === KINDS.numbers && frame.options?.fields === undefined)
+      return refusal('valueInvalid', 'kind 3 needs fields')
     return undefined
   }
 
@@ -89,7 +96,7 @@ export function shortText(text: string): string {
   return short
 }
 
-function refusal(name: keyof typeof EDGE_CODES, text: string): AliasRefusal {
-  const { code, retryMs } = EDGE_CODES[name]
-  return { code, retryMs, text }
+/** For good: as long as the session lasts, waiting changes nothing. */
+function refusal(name: 'valueInvalid' | 'limitReached', text: string): AliasRefusal {
+  return { code: EDGE_CODES[name].code, retryMs: null, text }
 }

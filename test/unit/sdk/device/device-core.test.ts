@@ -79,6 +79,15 @@ test('what no edge can read takes no number: the readings after it do not wait f
   assert.equal(publish(7), 1)
 })
 
+test('what cannot be declared is refused at once: nothing published under it would be taken', () => {
+  const { core } = deviceWith()
+  const scaled = { fields: [{ name: 'temp', unit: 'Cel', scale: 20 }] }
+  assert.throws(() => core.declare('climate', 'numbers'), { code: 'EDGE_READING_INVALID' })
+  assert.throws(() => core.declare('sensors/climate', 'numbers', scaled), { code: 'EDGE_READING_INVALID' })
+  for (let alias = 1; alias < 32; alias++) assert.equal(core.declare(`sensors/${alias}`, 'bytes'), alias)
+  assert.throws(() => core.declare('sensors/32', 'bytes'), { code: 'EDGE_LIMIT_REACHED' })
+})
+
 test('a resend has the numbers and bytes of the first time', () => {
   const { core, publish } = deviceWith()
   core.opened(0, 0)

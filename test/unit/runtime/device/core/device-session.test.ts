@@ -219,6 +219,34 @@ test('a write behind a failed one that was kept nevertheless ends the session', 
   assert.equal(closeCode(bench.step({ type: 'settled', results: [{ ticket: second, error: null }] })), 23)
 })
 
+test('readings under an alias that cannot be are refused for good, and the lane goes on', () => {
+  bench = new Bench({ aliases: 1 })
+  openWithAlias()
+  const { options: _, ...withoutFields } = alias
+  bench.frame({ ...withoutFields, alias: 2 })
+  bench.frame({ ...alias, alias: 3 })
+  const codesOf = (frames: readonly Frame[]) =>
+    frames.flatMap((frame) => (frame.type === 'nack' ? [[frame.first, frame.code, frame.retryMs]] : []))
+  for (const [sequence, id] of [
+    [1, 2],
+    [2, 3],
+  ] as const)
+    bench.frame({ type: 'publish', alias: id, sequence, time: 1, value: 7 })
+  publish(3)
+  const frames = framesOf(bench.settleAll())
+  assert.deepEqual(codesOf(frames), [
+    [1, 15, null],
+    [2, 15, null],
+  ])
+  const last = frames.at(-1)
+  assert.ok(last?.type === 'ack' && last.upTo === 3)
+  bench = new Bench()
+  bench.open()
+  bench.frame(withoutFields)
+  publish(1)
+  assert.deepEqual(codesOf(framesOf(bench.settleAll())), [[1, 8, null]])
+})
+
 test('readings under a refused alias are consumed when the refusal is final', () => {
   bench.open()
   const effects = bench.frame({ ...alias, topic: 'no/topic' })
