@@ -76,6 +76,16 @@ export function packMessages(
   }
 }
 
+/**
+ * For who sends messages of several callers together: one that cannot be sent is its own caller's affair.
+ *
+ * @throws {EdgeError} EDGE_MESSAGE_TOO_LARGE, EDGE_HEADERS_TOO_LARGE, EDGE_FORMAT_INVALID for an empty or too long header.
+ */
+export function refuseUnsendable(message: OutgoingMessage): void {
+  checkedSize(message)
+  encodedHeaders(message)
+}
+
 /** @returns the messages of a polled batch, with bytes of their own. @throws {EdgeError} EDGE_BATCH_CORRUPT. */
 export function unpackMessages(batch: StoredBatch): PolledMessage[] {
   const cursor = new RecordCursor(batch.recordsView, batch.baseOriginUs)

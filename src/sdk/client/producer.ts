@@ -14,7 +14,7 @@ import type { SendConfirmation } from '../wire/commands/messages.ts'
 import type { Identifier, Partitioning } from '../wire/primitives.ts'
 import { MAX_ORIGIN_SPAN_US } from '../wire/record-slice.ts'
 import type { Client } from './client.ts'
-import { type OutgoingMessage, packMessages } from './messages.ts'
+import { type OutgoingMessage, packMessages, refuseUnsendable } from './messages.ts'
 import { Backoff } from './retry.ts'
 
 export interface ProducerOptions {
@@ -119,9 +119,11 @@ export class Producer implements AsyncDisposable {
    * Queues a message.
    *
    * @returns when the server has taken it, with its place where the server tells (newer generation).
-   * @throws {EdgeError} EDGE_BACKPRESSURE (buffer full, or dropped for newer ones), the server's refusal, EDGE_SHUTTING_DOWN.
+   * @throws {EdgeError} EDGE_BACKPRESSURE (buffer full, or dropped for newer ones), EDGE_MESSAGE_TOO_LARGE and what else no
+   *   server takes, the server's refusal, EDGE_SHUTTING_DOWN.
    */
   async send(message: OutgoingMessage): Promise<SendConfirmation | null> {
+    refuseUnsendable(message)
     const spooled: SpooledMessage = {
       ...message,
       id: message.id || randomId(),

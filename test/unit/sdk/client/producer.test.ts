@@ -6,6 +6,7 @@ import { collectGarbage } from '../../../../src/garbage.ts'
 import type { Client } from '../../../../src/sdk/client/client.ts'
 import { Producer, type Spool } from '../../../../src/sdk/client/producer.ts'
 import { SDK_DEFAULTS } from '../../../../src/sdk/defaults.ts'
+import { stringHeader } from '../../../../src/sdk/wire/header-values.ts'
 
 test('a producer that tries again for as long as it lives keeps nothing of the attempts', async (context) => {
   context.mock.timers.enable({ apis: ['setTimeout'] })
@@ -51,6 +52,27 @@ test('a second close waits until the first one has sent what was queued', async 
   assert.equal(isOver, false)
   taken.resolve(null)
   await Promise.all([sent, again])
+})
+
+test('a message that no server takes is refused alone, and not with those that it would have been sent with', async () => {
+  const counts: number[] = []
+  const sendBatch = async (_stream: unknown, _topic: unknown, _partitioning: unknown, { count }: { count: number }) => {
+    counts.push(count)
+    return null
+  }
+  const client = { clock: systemClock, random: Math.random, messages: { sendBatch } } as unknown as Client
+  const producer = new Producer(client, { stream: 's', topic: 't', lingerMs: 1 })
+  const payload = new Uint8Array(1)
+  const headers = [{ key: stringHeader('note'), value: stringHeader('') }]
+  const [before, bad, after] = [
+    producer.send({ payload }),
+    producer.send({ payload, headers }),
+    producer.send({ payload }),
+  ]
+  await assert.rejects(bad ?? Promise.resolve(), { code: 'EDGE_FORMAT_INVALID' })
+  await Promise.all([before, after])
+  assert.deepEqual(counts, [2])
+  await producer.close()
 })
 
 const PAYLOAD_BYTES = 100
