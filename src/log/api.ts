@@ -84,6 +84,8 @@ export interface LogStats extends SpaceStats {
   readonly segmentCount: number
   /** Bytes of segments, journal and reserves, and of SQLite, quarantine and trash as they were some seconds ago. */
   readonly diskUsedBytes: number
+  /** Partitions whose folder takes no files now: what would go there is kept in another one. */
+  readonly refusingFolderCount: number
   readonly appendedMessages: number
   readonly appendedRecordBytes: number
   /** Pages written to the device, syncs included, by our own count. */

@@ -2,6 +2,7 @@
  * The parts of the engine, each made from the engine's options and what it needs of the others. What a part asks of one that
  * is made after it comes as a function: nothing is called before all of them are there.
  */
+import type { EdgeError } from '../errors.ts'
 import { sharedKernel } from '../sdk/wire/kernel/shared-kernel.ts'
 import { MAX_BATCH_SIZE } from './append-path.ts'
 import { bootNumber, hashBootId, isSameBoot } from './core/boot.ts'
@@ -41,6 +42,8 @@ export interface MachineStart {
 export interface SegmentWriting {
   readonly nextRunNumber: () => number
   readonly written: (sizeBytes: number, syncCount: number) => void
+  /** A file was begun in the partition's folder, or was refused there and lies in its refuge. */
+  readonly placed: (partition: LogPartition, refusal: EdgeError | undefined) => void
 }
 
 export function machineStart({ bootId, rules }: EngineOptions, found: FoundJournal): MachineStart {

@@ -41,6 +41,7 @@ import {
   type SegmentWriting,
   segmentSizeOf,
 } from './engine-parts.ts'
+import { FolderTrouble } from './folder-trouble.ts'
 import { syncFound } from './found-segments.ts'
 import { reportHole } from './hole-report.ts'
 import { bodyChecksum } from './io/checksum.ts'
@@ -62,6 +63,7 @@ import {
   clearLeftovers,
   reportAdopted,
   reportHeaders,
+  reportKept,
   reportLostEnds,
   reportMissingFiles,
   reportUnknownKeys,
@@ -102,6 +104,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   readonly #appends: AppendPath
   readonly removal: SegmentRemoval
   readonly #sideFiles: SideFiles
+  readonly #folders: FolderTrouble
   /** Files found at open that nothing can be made of, to be set aside. */
   readonly damagedPaths: readonly string[]
   readonly #options: EngineOptions
@@ -120,6 +123,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     const { fileSystem, settings, clock, scheduler, report, descriptors, keys = noKeys } = options
     this.#options = options
     this.#sideFiles = new SideFiles(fileSystem, clock)
+    this.#folders = new FolderTrouble(options)
     this.budget = new FlashBudget(options.flashBudgetPerDayBytes, clock.monotonicUs())
     this.producers = new Producers(options.producerStore, settings.max_publishers)
     this.segmentFiles = createSegmentFiles(options)
@@ -136,7 +140,8 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       lost: (key, durability) => this.#adopted(key, durability, firstLostKey),
       sequenceOwner: (tag) => this.producers.ownerOf(tag),
     })
-    this.damagedPaths = [...clearLeftovers(fileSystem, recovered), ...found.strangers.map((name) => `journal/${name}`)]
+    const leftovers = clearLeftovers(fileSystem, recovered)
+    this.damagedPaths = [...leftovers.damagedPaths, ...found.strangers.map((name) => `journal/${name}`)]
     reportUnknownKeys(recovered, report)
     reportUnreadable(recovered, report)
     reportLostEnds(recovered, options)
@@ -145,7 +150,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     reportUnopened(recovered.damage.unopened, report, options.setAside)
     this.#runNumber = recovered.highestRun
     this.#isMarkLast = recovered.isMarkLast
-    this.#unsyncedPaths = recovered.unsyncedPaths
+    this.#unsyncedPaths = [...recovered.unsyncedPaths, ...leftovers.emptiedPaths]
 
     this.removal = createRemoval(options, {
       segmentFiles: this.segmentFiles,
@@ -155,9 +160,8 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       changed: () => this.#roomMade(),
     })
     // A power cut brought back what had been dropped.
-    for (const partition of this.partitions.values()) {
-      this.removal.unlinkBelow(partition, partition.logStartOffset)
-    }
+    const kept = [...this.partitions.values()].flatMap((each) => this.removal.unlinkBelow(each, each.logStartOffset))
+    reportKept([...leftovers.keptPaths, ...kept], report)
 
     setFileStates(found, start.isAllOnDisk, keys.currentId)
     const { fileSize, largestSize } = journalSizes(settings.journal_file_size, found, recovered.again)
@@ -175,6 +179,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     const writing: SegmentWriting = {
       nextRunNumber: () => ++this.#runNumber,
       written: (sizeBytes, syncCount) => this.#spend(sizeBytes, syncCount),
+      placed: (partition, refusal) => this.#folders.placed(partition, refusal),
     }
     this.#large = createLargeBatches(options, writing, journal)
     this.#appends = new AppendPath({ journal, large: this.#large, producers, clock, scheduler })
@@ -248,6 +253,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       journalUsedBytes: files.usedBytes,
       segmentCount: partitions.reduce((sum, partition) => sum + partition.segmentCount, 0),
       diskUsedBytes: this.diskUsedBytes(),
+      refusingFolderCount: this.#folders.count,
       ...this.#appends.counters,
       ...journal.counters,
       isSyncAwaited: journal.hasUnsynced,
@@ -307,10 +313,15 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     partition.isRemoved = true
     this.partitions.delete(key)
     // An open file keeps its place on the disk when the trash has removed it.
-    for (const segment of [...partition.segments, ...partition.externals.values()]) {
+    const segments = [...partition.segments, ...partition.externals.values()]
+    for (const segment of segments) {
       this.segmentFiles.forget(segment.path)
       this.segmentFiles.removed(segment)
     }
+    this.#folders.removed(key)
+    // What stays there nothing refers to: the next start removes it.
+    if (segments.some(({ directory }) => directory !== partition.spec.directory))
+      void this.removal.clearRefuge(key).catch(() => {})
   }
 
   updateOptions(key: number, options: TopicOptions): void {

@@ -78,6 +78,10 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
   areNamesDirty = true
   /** The same of the folder itself, in that of the topic. */
   isFolderNameDirty = true
+  /** The same of its refuge, with the folders above that. */
+  areRefugeNamesDirty = false
+  /** Files of runs that were given up which could not be removed: before they are, or are empty, no run counts. */
+  readonly leftovers = new Set<string>()
   /** End of the last batch that was given offsets. */
   #lastEnd: bigint
   /** A purge is on its way to there: offsets below are not given again, or it would take new messages with it. */

@@ -1,22 +1,43 @@
 /** What is done and told after recovery: files that are of no use any more, batches that belong to nobody. */
 import { formatBytes } from '../byte-text.ts'
 import type { EngineOptions } from './engine-options.ts'
-import type { FileSystem } from './io/file-system.ts'
+import { type FileSystem, isDone } from './io/file-system.ts'
 import { journalPath } from './io/journal-file.ts'
 import type { FoundJournal, UnopenedGroup } from './io/journal-recovery.ts'
+import { removedOrEmptied } from './io/refuge.ts'
 import type { LogPartition } from './partition.ts'
 import { partitionText, topicText } from './place-text.ts'
 import type { ReportFinding } from './ports.ts'
 import type { MissingJournal, Recovered } from './recovery.ts'
 
-/** Removes what the journal holds as well. @returns files that nothing can be made of, to be set aside. */
-export function clearLeftovers(fileSystem: FileSystem, recovered: Recovered): readonly string[] {
-  const { damage, orphanPaths, repeatedPaths, damagedPaths } = recovered
-  for (const path of repeatedPaths) fileSystem.unlink(path)
+export interface Leftovers {
+  /** Files that nothing can be made of, to be set aside. */
+  readonly damagedPaths: readonly string[]
+  /** Files that were emptied instead of removed: synced they are as good as gone. */
+  readonly emptiedPaths: readonly string[]
+  /** Files that stay, and do no harm. */
+  readonly keptPaths: readonly string[]
+}
+
+/** Removes what the journal holds as well, and what nothing refers to. @throws EDGE_IO: the former must not stay. */
+export function clearLeftovers(fileSystem: FileSystem, recovered: Recovered): Leftovers {
+  const { damage, orphanPaths, emptyPaths, repeatedPaths, damagedPaths, strayRefuges } = recovered
+  const emptiedPaths = repeatedPaths.filter((path) => !removedOrEmptied(fileSystem, path))
   // Where nothing is damaged, a large batch without a reference was never acked.
   const isSound = damage.lostBytes === 0 && damage.damagedBatches === 0
-  if (isSound) for (const path of orphanPaths) fileSystem.unlink(path)
-  return isSound ? damagedPaths : [...orphanPaths, ...damagedPaths]
+  const strays = strayRefuges.flatMap((folder) => fileSystem.list(folder).map(({ name }) => `${folder}/${name}`))
+  const useless = [...emptyPaths, ...(isSound ? orphanPaths : []), ...strays]
+  const keptPaths = useless.filter((path) => !isDone(() => fileSystem.unlink(path)))
+  for (const folder of strayRefuges) isDone(() => fileSystem.removeDirectory(folder))
+  return { damagedPaths: isSound ? damagedPaths : [...orphanPaths, ...damagedPaths], emptiedPaths, keptPaths }
+}
+
+/** What is of no use and stays takes its place on the disk, and nothing else. */
+export function reportKept(paths: readonly string[], report: ReportFinding): void {
+  const [path, ...others] = paths
+  if (path === undefined) return
+  const text = `${path}${others.length === 0 ? '' : `, and ${others.length} more files,`} could not be removed, the next start does it`
+  report({ event: 'log.trash.stuck', level: 'warn', text, fields: { path, file_count: paths.length } })
 }
 
 /**

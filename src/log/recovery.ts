@@ -4,6 +4,7 @@
  */
 
 import type { Durability, ProducerTag } from './api.ts'
+import { numberOf } from './catalog/layout.ts'
 import { BATCH_FLAG, BATCH_HEADER_SIZE, BATCH_KIND, decodeExternal, EXTERNAL_BODY_SIZE } from './core/batch-header.ts'
 import { createArea } from './core/byte-area.ts'
 import type { Checksum } from './core/checksum.ts'
@@ -17,6 +18,7 @@ import { JUMP } from './core/watermark.ts'
 import type { FileSystem } from './io/file-system.ts'
 import { GroupBuilder, mergedGroup } from './io/group-buffer.ts'
 import { type DamageTally, type FoundBatch, type FoundJournal, visitBatches } from './io/journal-recovery.ts'
+import { REFUGE, refugeFolder } from './io/refuge.ts'
 import type { DamagedJournal } from './io/segment-extent.ts'
 import { type RecoveredSegments, recoverSegments } from './io/segment-recovery.ts'
 import type { StoreKeys } from './io/store-keys.ts'
@@ -76,6 +78,9 @@ export interface Recovered {
   readonly repeatedPaths: readonly string[]
   /** Files of large batches that no journal batch names. */
   readonly orphanPaths: readonly string[]
+  readonly emptyPaths: readonly string[]
+  /** Folders of partitions that were deleted. */
+  readonly strayRefuges: readonly string[]
   /** Of partitions whose segments may hold what only the cache has, and the journal not any more. */
   readonly unsyncedPaths: readonly string[]
   /** Segments whose header was read from its copy, or has a flipped bit. */
@@ -132,6 +137,7 @@ export function recoverPartitions(options: RecoveryOptions): Recovered {
       partition.noteTag(header.baseOffset, tag)
     }
   })
+  const strayRefuges = knowRefuges(options)
   const unreadableBytes = damage.lostBytes
   const missing = missingOf(options.journal, options.hints.journalFiles())
   noteMissing(damage, missing, options.journalFileSize)
@@ -142,7 +148,7 @@ export function recoverPartitions(options: RecoveryOptions): Recovered {
     const state = found.get(partition.key)
     const segments = recoverSegments({
       fileSystem: options.fileSystem,
-      directory: partition.spec.directory,
+      directories: [partition.spec.directory, refugeFolder(partition.key)],
       key: partition.key,
       keys: options.keys,
       checksum: options.checksum,
@@ -180,9 +186,24 @@ export function recoverPartitions(options: RecoveryOptions): Recovered {
     damagedPaths: all.flatMap((each) => each.damagedPaths),
     repeatedPaths: all.flatMap((each) => each.repeatedPaths),
     orphanPaths: all.flatMap((each) => each.orphanPaths),
+    emptyPaths: all.flatMap((each) => each.emptyPaths),
+    strayRefuges,
     unsoundPaths,
     unsyncedPaths: isDamaged && !options.isAllOnDisk ? [...segmentsOf.keys()].flatMap(unsyncedOf(options.hints)) : [],
   }
+}
+
+/** Names there may be no more durable than in other folders. @returns those of partitions that were deleted. */
+function knowRefuges({ fileSystem, partitions, lost }: RecoveryOptions): string[] {
+  const strays: string[] = []
+  for (const { name } of fileSystem.list(REFUGE)) {
+    const key = numberOf(name)
+    if (key === null) continue
+    const partition = partitions.get(key) ?? lost(key, 'durable')
+    if (partition === undefined) strays.push(refugeFolder(key))
+    else partition.areRefugeNamesDirty = true
+  }
+  return strays
 }
 
 /** Segments that go on above what was packed when the last journal file was recycled. */

@@ -1,6 +1,7 @@
 /** Takes messages away: purges, and segments that retention or an operator gives up. Never beside a repack. */
 import { EdgeError } from '../errors.ts'
-import type { FileSystem } from './io/file-system.ts'
+import { type FileSystem, isDone } from './io/file-system.ts'
+import { refugeFolder } from './io/refuge.ts'
 import type { SegmentFiles } from './io/segment-files.ts'
 import type { LogPartition } from './partition.ts'
 import type { DescriptorStore, DroppedSegments, SealedSegment } from './ports.ts'
@@ -68,9 +69,21 @@ export class SegmentRemoval {
     })
   }
 
-  /** At open: a power cut may bring back what had been dropped. */
-  unlinkBelow(partition: LogPartition, offset: bigint): void {
-    for (const path of this.#takeBelow(partition, offset)) this.#unlink(path)
+  /** At open: a power cut may bring back what had been dropped. @returns what could not be removed: it does no harm. */
+  unlinkBelow(partition: LogPartition, offset: bigint): readonly string[] {
+    return this.#takeBelow(partition, offset).filter((path) => !isDone(() => this.#unlink(path)))
+  }
+
+  /** What lies in the refuge of a partition that was removed; a stop in the middle is made up at open. */
+  clearRefuge(key: number): Promise<void> {
+    const { fileSystem, exclusive } = this.#options
+    const folder = refugeFolder(key)
+    return exclusive(async () => {
+      const paths = fileSystem.list(folder).map(({ name }) => `${folder}/${name}`)
+      if (paths.length === 0) return
+      await this.#unlinkInTurns(paths)
+      fileSystem.removeDirectory(folder)
+    })
   }
 
   /** Counted before the files go. What a segment holds may have to be read from it: others have their turn in between. */
@@ -114,8 +127,11 @@ export class SegmentRemoval {
       partition.externals.delete(baseOffset)
       gone.push(segment)
     }
-    for (const segment of gone) this.#options.segmentFiles.removed(segment)
-    if (gone.length > 0) partition.areNamesDirty = true
+    for (const segment of gone) {
+      this.#options.segmentFiles.removed(segment)
+      if (segment.directory === partition.spec.directory) partition.areNamesDirty = true
+      else partition.areRefugeNamesDirty = true
+    }
     return gone.map(({ path }) => path)
   }
 

@@ -93,6 +93,7 @@ export class MemoryLog implements Log {
       diskTotalBytes: 2,
       isOverDiskBudget: false,
       fullTopicCount: 0,
+      refusingFolderCount: 0,
       appendedMessages: all.reduce((sum, partition) => sum + partition.messageCount, 0),
       appendedRecordBytes: 0,
       writtenBytes: 0,

@@ -6,6 +6,7 @@
  *   streams/<stream id>/stream.json
  *   streams/<stream id>/topics/<topic id>/topic.json
  *   streams/<stream id>/topics/<topic id>/<key>/            segments of one partition incarnation
+ *   refuge/<key>/                                           segments of one that the folder above did not take
  *   staging/<number>/                                       a stream or topic on its way in, nameless until renamed
  *   trash/<number>/                                         a stream, topic or partition on its way out
  *   quarantine/                                             what was damaged

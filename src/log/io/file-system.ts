@@ -5,7 +5,7 @@
  * others) with the system's code in `details.code`. Short calls are synchronous: they end in the page cache within
  * microseconds. Whatever waits for the device (`datasync`, cold reads, directory syncs) is not.
  */
-import { EdgeError } from '../../errors.ts'
+import { EdgeError, systemCodeOf } from '../../errors.ts'
 
 export interface FileSystem {
   /** @returns names in a folder; empty when it does not exist. */
@@ -34,6 +34,20 @@ const SHORTAGE_CODES: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE', 'ENOME
 /** Whether a call failed for want of something that others hold: it says nothing of the file, and may work a moment later. */
 export function isShortage(error: unknown): boolean {
   return error instanceof EdgeError && SHORTAGE_CODES.has(error.details.code)
+}
+
+/** Whether there is no such file or folder. */
+export const isMissing = (error: unknown): boolean => systemCodeOf(error) === 'ENOENT'
+
+/** Whether the disk did it; for what can as well be left undone. */
+export function isDone(call: () => void): boolean {
+  try {
+    call()
+    return true
+  } catch (error) {
+    if (!(error instanceof EdgeError)) throw error
+    return false
+  }
 }
 
 export interface DirectoryEntry {

@@ -34,9 +34,10 @@ import {
 import type { LogPartition } from '../partition.ts'
 import type { Scheduler } from '../scheduler.ts'
 import type { BlockCodec } from './block-codec.ts'
-import type { FileSystem } from './file-system.ts'
+import { type FileSystem, isDone } from './file-system.ts'
 import type { Journal } from './journal.ts'
 import { syncFile } from './journal-file.ts'
+import { createInFolder, foldersNaming, isOfPlace, refugeFolder } from './refuge.ts'
 import { sealBlockBody } from './sealed-blocks.ts'
 import { Segment } from './segment.ts'
 import type { StoreKeys } from './store-keys.ts'
@@ -54,6 +55,8 @@ export interface LargeBatchesOptions {
   /** Bytes that may wait: at least the largest batch. */
   readonly maxWaitingBytes: number
   readonly written: (sizeBytes: number, syncCount: number) => void
+  /** The partition's folder took the file, or did not, which lies in its refuge then. */
+  readonly placed: (partition: LogPartition, refusal: EdgeError | undefined) => void
 }
 
 interface Waiting {
@@ -168,15 +171,14 @@ export class LargeBatches {
     const { fields, endOffset } = batch
     const raw = rawBatch(batch, recordsBytes, tag)
     const body = await codec.encode(raw)
-    const { directory } = partition.spec
     const { baseOffset, appendTimeUs: createdAtUs } = fields
     const [runNumber, seed, encryptionKeyId] = [nextRunNumber(), randomU32(), keys.currentId]
     const area = createArea(SEGMENT_HEADER_SIZE + BLOCK_HEADER_SIZE)
     const place = { version: SEGMENT_VERSION, storeIdBytes, key: partition.key, seed, baseOffset, runNumber }
     encodeSegmentHeader(area, 0, { ...place, createdAtUs, encryptionKeyId })
     const cipher = keys.cipherFor(area.bytes, encryptionKeyId)
-    const segment = new Segment({ directory, baseOffset, runNumber, seed, cipher })
-    segment.isExternal = true
+    if (partition.isRemoved) throw new EdgeError('EDGE_PARTITION_NOT_FOUND', 'the partition was deleted meanwhile')
+    const segment = this.#begun(partition, { baseOffset, runNumber, seed, cipher })
     segment.isClosed = true
     segment.endOffset = endOffset
     segment.messageCount = fields.count
@@ -202,13 +204,10 @@ export class LargeBatches {
     const stored = sealBlockBody(cipher, block, body.bytes, randomU32)
     const bodyCrc = checksum(stored, 0, stored.length, 0)
     encodeBlockHeader(area, SEGMENT_HEADER_SIZE, { ...block, storedSize: stored.length, bodyCrc }, seed)
-    if (partition.isRemoved) throw new EdgeError('EDGE_PARTITION_NOT_FOUND', 'the partition was deleted meanwhile')
-    fileSystem.makeDirectory(directory)
     const padding = batchSize(stored.length) - BATCH_HEADER_SIZE - stored.length
     await this.#writeSynced(segment, [area.bytes, stored, new Uint8Array(padding)])
     try {
-      await fileSystem.syncDirectory(directory)
-      await fileSystem.syncDirectory(directory.slice(0, directory.lastIndexOf('/')))
+      for (const folder of foldersNaming(segment.directory)) await fileSystem.syncDirectory(folder)
     } catch (error) {
       this.#unlinkQuietly(segment.path)
       throw error
@@ -216,9 +215,30 @@ export class LargeBatches {
     return segment
   }
 
+  /** An empty file in the partition's folder, or where that takes none, in its refuge. */
+  #begun(partition: LogPartition, name: Omit<ConstructorParameters<typeof Segment>[0], 'directory'>): Segment {
+    const { fileSystem, placed } = this.#options
+    const begunIn = (directory: string): Segment => {
+      const segment = new Segment({ ...name, directory })
+      segment.isExternal = true
+      createInFolder(fileSystem, segment.path)
+      return segment
+    }
+    try {
+      const segment = begunIn(partition.spec.directory)
+      placed(partition, undefined)
+      return segment
+    } catch (error) {
+      if (!isOfPlace(error, fileSystem)) throw error
+      const segment = begunIn(refugeFolder(partition.key))
+      placed(partition, error)
+      return segment
+    }
+  }
+
   async #writeSynced(segment: Segment, parts: readonly Uint8Array[]): Promise<void> {
     const { fileSystem, scheduler, written } = this.#options
-    const handle = fileSystem.open(segment.path, 'create')
+    const handle = fileSystem.open(segment.path, 'existing')
     let position = 0
     try {
       for (const part of parts) {
@@ -232,7 +252,7 @@ export class LargeBatches {
       await syncFile(handle)
     } catch (error) {
       handle.close()
-      fileSystem.unlink(segment.path)
+      this.#unlinkQuietly(segment.path)
       throw error
     }
     handle.close()
@@ -241,11 +261,8 @@ export class LargeBatches {
   }
 
   #unlinkQuietly(path: string): void {
-    try {
-      this.#options.fileSystem.unlink(path)
-    } catch {
-      // The next start removes what nothing refers to.
-    }
+    // The next start removes what nothing refers to.
+    isDone(() => this.#options.fileSystem.unlink(path))
   }
 
   /**

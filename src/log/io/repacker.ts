@@ -16,10 +16,11 @@ import { BLOCK_CODEC, BLOCK_RAW_SIZE } from '../core/segment-format.ts'
 import type { LogPartition } from '../partition.ts'
 import type { Scheduler } from '../scheduler.ts'
 import type { BlockCodec } from './block-codec.ts'
-import type { FileSystem } from './file-system.ts'
+import { type FileSystem, isMissing } from './file-system.ts'
 import type { JournalFile } from './journal-file.ts'
 import { checkBatch } from './journal-reader.ts'
 import { JournalWindow, windowSizeFor } from './journal-window.ts'
+import { clearAway, folderOf, foldersNaming, refugeFolder } from './refuge.ts'
 import { RepackBuffer } from './repack-buffer.ts'
 import type { SegmentFiles } from './segment-files.ts'
 import { SegmentWriter } from './segment-writer.ts'
@@ -45,6 +46,8 @@ export interface RepackerOptions {
   readonly nextRunNumber: () => number
   readonly randomU32: () => number
   readonly written: (sizeBytes: number, syncCount: number) => void
+  /** The partition's folder took files, or did not, which lie in its refuge then. */
+  readonly placed: (partition: LogPartition, refusal: EdgeError | undefined) => void
   /** Bytes of a file that are looked at together. */
   readonly windowSize?: number | undefined
   readonly rules?: RepackRules
@@ -107,8 +110,9 @@ export class Repacker {
     } catch (error) {
       const failure: EdgeError = toEdgeError(error)
       for (const { writer, partition } of jobs) {
-        if (writer.hasNewFiles) partition.areNamesDirty = true
+        noteNames(partition, writer)
         writer.abort()
+        for (const path of writer.leftovers) partition.leftovers.add(path)
       }
       throw failure
     } finally {
@@ -117,6 +121,9 @@ export class Repacker {
     for (const { partition, entryCount, writer, endOffset } of jobs) {
       if (!partition.isRemoved) partition.repacked(entryCount, writer.commit(), endOffset)
       this.#options.written(writer.writtenBytes, 1)
+      const { refusal } = writer
+      const isTold = refusal !== undefined || writer.touches(partition.spec.directory)
+      if (isTold && !partition.isRemoved) this.#options.placed(partition, refusal)
     }
     return jobs.map(({ partition }) => partition).filter((partition) => !partition.isRemoved)
   }
@@ -215,6 +222,7 @@ export class Repacker {
         checksum,
         key: partition.key,
         directory: partition.spec.directory,
+        refuge: refugeFolder(partition.key),
         limits,
         nextRunNumber,
         randomU32,
@@ -279,26 +287,60 @@ export class Repacker {
 
   async #sync(jobs: readonly Job[]): Promise<void> {
     for (const { partition, writer } of jobs) {
-      if (!partition.isRemoved) await writer.sync()
-      const isChanged = writer.hasNewFiles || (partition.areNamesDirty && partition.segments.length > 0)
-      if (!isChanged || partition.isRemoved || this.#options.rules?.isDirectorySyncSkipped) continue
-      await this.#syncNames(partition, writer)
+      if (partition.isRemoved) continue
+      await writer.sync()
+      for (const path of writer.leftovers) partition.leftovers.add(path)
+      await this.#unlessRemoved(partition, () => clearAway(this.#options.fileSystem, partition.leftovers))
+      noteNames(partition, writer)
+      // Without a segment no name can end one.
+      const isAny = partition.segments.length > 0 || writer.hasBegun
+      if (isAny && !this.#options.rules?.isDirectorySyncSkipped) await this.#syncNames(partition)
     }
   }
 
-  async #syncNames(partition: LogPartition, { isFolderNew }: SegmentWriter): Promise<void> {
+  async #syncNames(partition: LogPartition): Promise<void> {
     const { fileSystem } = this.#options
     const { directory } = partition.spec
-    try {
-      await fileSystem.syncDirectory(directory)
-      if (isFolderNew || partition.isFolderNameDirty)
-        await fileSystem.syncDirectory(directory.slice(0, directory.lastIndexOf('/')))
+    if (partition.areNamesDirty) {
+      await this.#unlessRemoved(partition, async () => {
+        const isThere = await syncIfThere(fileSystem, directory)
+        if (!isThere || partition.isFolderNameDirty) await fileSystem.syncDirectory(folderOf(directory))
+        partition.isFolderNameDirty = false
+      })
       partition.areNamesDirty = false
-      partition.isFolderNameDirty = false
+    }
+    if (!partition.areRefugeNamesDirty) return
+    for (const folder of foldersNaming(refugeFolder(partition.key))) {
+      await this.#unlessRemoved(partition, () => fileSystem.syncDirectory(folder))
+    }
+    partition.areRefugeNamesDirty = false
+  }
+
+  /** The catalog may have moved the folder to the trash meanwhile: nothing of it is needed any more. */
+  async #unlessRemoved(partition: LogPartition, task: () => Promise<void>): Promise<void> {
+    try {
+      await task()
     } catch (error) {
-      // The catalog moved the folder to the trash meanwhile: nothing of it is needed any more.
       if (!partition.isRemoved) throw error
     }
+  }
+}
+
+/** Folders in which the run gave or took names are to be synced before it counts, or the next one does. */
+function noteNames(partition: LogPartition, writer: SegmentWriter): void {
+  if (writer.touches(partition.spec.directory)) partition.areNamesDirty = true
+  if (writer.touches(refugeFolder(partition.key))) partition.areRefugeNamesDirty = true
+  if (writer.isFolderNew) partition.isFolderNameDirty = true
+}
+
+/** @returns whether it is there: one that is not holds no names, once its own is gone for good. */
+async function syncIfThere(fileSystem: FileSystem, folder: string): Promise<boolean> {
+  try {
+    await fileSystem.syncDirectory(folder)
+    return true
+  } catch (error) {
+    if (!isMissing(error)) throw error
+    return false
   }
 }
 

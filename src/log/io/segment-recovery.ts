@@ -40,8 +40,10 @@ export interface RecoveredSegments {
   readonly orphanPaths: readonly string[]
   /** Unreadable files, to be set aside. */
   readonly damagedPaths: readonly string[]
-  /** Files that hold only what the journal holds too, to be removed. */
+  /** Files that hold only what the journal holds too, to be removed or emptied. */
   readonly repeatedPaths: readonly string[]
+  /** Files that were emptied, since they could not be removed: as if they were gone. */
+  readonly emptyPaths: readonly string[]
   /** Bytes behind the last intact block that no journal batch explains: offsets may have been given above the end. */
   readonly lostEndSize: number
   readonly highestRun: number
@@ -49,14 +51,18 @@ export interface RecoveredSegments {
   readonly journalFrom: bigint | undefined
 }
 
-type Found = NamedSegment
+interface Found extends NamedSegment {
+  /** That it lies in. */
+  readonly directory: string
+}
 
 /** Sizes of the tail that is searched for the last block: most compressed blocks are small. */
 const TAIL_SIZES = [4096, 16_384, alignUp(BLOCK_RAW_SIZE + 2 * BLOCK_HEADER_SIZE, 4096)]
 
 export interface SegmentRecoveryOptions {
   readonly fileSystem: FileSystem
-  readonly directory: string
+  /** The partition's folder, and its refuge. */
+  readonly directories: readonly string[]
   readonly key: number
   readonly keys: StoreKeys
   /** First offset that the journal holds of the partition. */
@@ -74,13 +80,17 @@ export interface SegmentRecoveryOptions {
 
 /** @throws EDGE_STORE_NEWER, EDGE_IO. */
 export function recoverSegments(options: SegmentRecoveryOptions): RecoveredSegments {
-  const { fileSystem, directory, externalRuns } = options
+  const { fileSystem, externalRuns } = options
   const found: Found[] = []
   const referred: (Found & { readonly isExternal: boolean })[] = []
   const orphanPaths: string[] = []
+  const emptyPaths: string[] = []
   let highestRun = 0
   const damagedPaths: string[] = []
-  for (const { name, isDirectory } of fileSystem.list(directory)) {
+  const files = options.directories.flatMap((directory) =>
+    fileSystem.list(directory).map((entry) => ({ directory, ...entry })),
+  )
+  for (const { directory, name, isDirectory } of files) {
     const parsed = isDirectory ? undefined : parseSegmentName(name)
     const path = `${directory}/${name}`
     if (parsed === undefined) {
@@ -88,18 +98,23 @@ export function recoverSegments(options: SegmentRecoveryOptions): RecoveredSegme
       continue
     }
     highestRun = Math.max(highestRun, parsed.runNumber)
-    const file = { path, ...parsed }
+    const file = { path, directory, ...parsed }
     if (externalRuns.has(parsed.runNumber)) referred.push(file)
     else if (parsed.isExternal) orphanPaths.push(path)
+    else if (fileSystem.sizeOf(path) === 0) emptyPaths.push(path)
     else found.push(file)
   }
   const packed = referred.filter(({ isExternal }) => !isExternal)
   const journalFrom = options.isJournalIgnored ? undefined : countsFrom(inOrder([...found, ...packed]), options)
   const isRepeated = ({ baseOffset }: Found): boolean => journalFrom !== undefined && baseOffset >= journalFrom
   const externals: Segment[] = []
+  const copyPaths: string[] = []
   for (const file of referred) {
     // A large batch that has become a segment, and lies where segments count.
     if (!file.isExternal && journalFrom !== undefined && !isRepeated(file)) found.push(file)
+    // The original is whole, a copy may have been cut short.
+    else if (!file.isExternal && referred.some(({ path, runNumber }) => path !== file.path && runNumber === file.runNumber))
+      copyPaths.push(file.path)
     else {
       const segment = openExternal(file, options, file.isExternal)
       if (segment === undefined) damagedPaths.push(file.path)
@@ -107,9 +122,10 @@ export function recoverSegments(options: SegmentRecoveryOptions): RecoveredSegme
     }
   }
   const kept = withoutTwins(inOrder(found.filter((each) => !isRepeated(each))), options, damagedPaths)
-  const repeatedPaths = found.filter(isRepeated).map(({ path }) => path)
+  const repeatedPaths = [...found.filter(isRepeated).map(({ path }) => path), ...copyPaths]
   const { segments, lostEndSize } = openFromBehind(kept, { ...options, journalFirst: journalFrom }, damagedPaths)
-  return { segments, externals, orphanPaths, damagedPaths, repeatedPaths, lostEndSize, highestRun, journalFrom }
+  const paths = { orphanPaths, emptyPaths, damagedPaths, repeatedPaths }
+  return { segments, externals, ...paths, lostEndSize, highestRun, journalFrom }
 }
 
 const inOrder = (files: readonly Found[]): Found[] =>
@@ -179,7 +195,7 @@ function openExternal(found: Found, options: SegmentRecoveryOptions, isExternal:
     const size = handle.size()
     const block = readBlockHeader(handle, header.seed, SEGMENT_HEADER_SIZE, size)
     if (block === undefined) return undefined
-    const segment = new Segment({ ...found, directory: options.directory, seed: header.seed, cipher: header.cipher })
+    const segment = new Segment({ ...found, seed: header.seed, cipher: header.cipher })
     segment.isExternal = isExternal
     segment.isClosed = true
     segment.endOffset = block.endOffset
@@ -227,7 +243,7 @@ function byName(found: Found, endOffset: bigint, options: SegmentRecoveryOptions
   try {
     const header = readHeader(handle, found, options)
     const { seed = 0, cipher } = header ?? {}
-    const segment = new Segment({ ...found, directory: options.directory, seed, cipher })
+    const segment = new Segment({ ...found, seed, cipher })
     segment.endOffset = endOffset
     segment.sizeBytes = handle.size()
     segment.messageCount = Number(endOffset - found.baseOffset)
@@ -247,7 +263,7 @@ function openLast(found: Found, options: SegmentRecoveryOptions): { segment: Seg
     const newest = newestBlock(handle, header.seed, size)
     const last = lastWithin(handle, { seed: header.seed, size, limit: options.journalFirst }, newest)
     if (last === undefined) return undefined
-    const segment = new Segment({ ...found, directory: options.directory, seed: header.seed, cipher: header.cipher })
+    const segment = new Segment({ ...found, seed: header.seed, cipher: header.cipher })
     const isWhole = last.position === newest?.position
     segment.endOffset = last.endOffset
     segment.messageCount = Number(last.endOffset - found.baseOffset)

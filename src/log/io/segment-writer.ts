@@ -4,8 +4,10 @@
  *
  * - A run begins on a page of its own in each file: the page before holds blocks whose journal file is gone already.
  * - A file on which something failed takes no more blocks. What it may have lost is still in the journal.
+ * - What the partition's folder does not take lies in its refuge (`refuge.ts`), until the folder takes files again.
  */
 import { discard } from '../../discard.ts'
+import type { EdgeError } from '../../errors.ts'
 import { alignUp, areaOf, createArea } from '../core/byte-area.ts'
 import type { Checksum } from '../core/checksum.ts'
 import { PAGE_SIZE } from '../core/journal-format.ts'
@@ -24,6 +26,7 @@ import {
 import { type IndexEntry, SegmentIndex } from '../core/segment-index.ts'
 import { type FileSystem, isShortage } from './file-system.ts'
 import { syncFile } from './journal-file.ts'
+import { copyFile, createInFolder, isOfPlace } from './refuge.ts'
 import { sealBlockBody } from './sealed-blocks.ts'
 import { Segment } from './segment.ts'
 import type { SegmentFiles } from './segment-files.ts'
@@ -39,6 +42,8 @@ export interface SegmentWriterOptions {
   readonly checksum: Checksum
   readonly key: number
   readonly directory: string
+  /** Where the files go that `directory` does not take. */
+  readonly refuge: string
   readonly limits: RollLimits
   readonly nextRunNumber: () => number
   readonly randomU32: () => number
@@ -50,7 +55,9 @@ export interface SegmentWriterOptions {
 interface Draft {
   /** A file that was written before, whole, and only gets its name now. */
   readonly isAdopted?: boolean
-  readonly segment: Segment
+  segment: Segment
+  /** Of a large batch that was copied: what the journal still refers to. */
+  original?: Segment
   readonly isNew: boolean
   /** Length of the file before the run. */
   readonly lengthBefore: number
@@ -69,28 +76,56 @@ export class SegmentWriter {
   readonly #options: SegmentWriterOptions
   readonly #drafts: Draft[] = []
   #writtenBytes = 0
-  /** A partition's folder is made with its first segment. */
-  readonly isFolderNew: boolean
+  /** Folders in which names were given or taken. */
+  readonly #touched = new Set<string>()
+  /** Files that should be gone and could not be removed. */
+  readonly leftovers = new Set<string>()
+  #isFolderNew: boolean
+  #refusal: EdgeError | undefined
 
   /** @param active the partition's last segment, if any. */
   constructor(options: SegmentWriterOptions, active: Segment | undefined) {
     this.#options = options
-    this.isFolderNew = active === undefined
-    if (active !== undefined && !active.isClosed) this.#drafts.push(this.#continued(active))
+    this.#isFolderNew = active === undefined
+    if (active !== undefined && !active.isClosed) this.#continue(active)
   }
 
   get writtenBytes(): number {
     return this.#writtenBytes
   }
 
-  /** Whether names were made: the folder must be synced before they count. */
-  get hasNewFiles(): boolean {
+  /** A partition's folder is made with its first segment, and again should it go missing. */
+  get isFolderNew(): boolean {
+    return this.#isFolderNew
+  }
+
+  /** Why the partition's folder did not take a file of this run. */
+  get refusal(): EdgeError | undefined {
+    return this.#refusal
+  }
+
+  /** Whether files were begun. */
+  get hasBegun(): boolean {
     return this.#drafts.some((draft) => draft.isNew)
+  }
+
+  /** Whether names in that folder were made or taken: it must be synced before they count. */
+  touches(directory: string): boolean {
+    return this.#touched.has(directory)
   }
 
   /** @throws EDGE_DISK_FULL, EDGE_IO: call `abort` then. */
   append(block: BlockFields, body: { codec: number; bytes: Uint8Array }): void {
-    const draft = this.#draftFor(block)
+    for (;;) {
+      const draft = this.#draftFor(block)
+      const refusal = this.#appendTo(draft, block, body)
+      if (refusal === undefined) return
+      this.#leave(draft, refusal)
+    }
+  }
+
+  /** @returns why the file does not take it, where another one may. */
+  #appendTo(draft: Draft, block: BlockFields, body: { codec: number; bytes: Uint8Array }): EdgeError | undefined {
     const { cipher, runNumber } = draft.segment
     const position = this.#nextPosition(draft)
     const place = { position, previousPosition: draft.lastBlockPosition, runNumber }
@@ -101,19 +136,22 @@ export class SegmentWriter {
     const bodyCrc = this.#options.checksum(stored, 0, stored.length, 0)
     const header: BlockHeader = { ...fields, storedSize: stored.length, bodyCrc }
     encodeBlockHeader(area, 0, header, draft.segment.seed)
-    this.#write(draft, area.bytes, position)
+    const refusal = this.#refusalOf(draft, area.bytes, position)
     discard(area.bytes)
+    if (refusal !== undefined) return refusal
     draft.entries.push(entryOf(header))
     draft.endOffset = block.endOffset
     draft.lastAppendUs = block.lastTimeUs
     draft.isClockTrusted = (block.flags & BLOCK_FLAG.isClockUntrusted) === 0
     draft.lastBlockPosition = position
     draft.lastBoot = block.boot
+    return undefined
   }
 
   /** Takes a large batch's file among the segments, as it is. */
   adopt(segment: Segment): void {
     this.roll()
+    this.#touched.add(segment.directory)
     const { sizeBytes, endOffset, lastAppendUs = 0n, isClockTrusted, lastBlockPosition, lastBoot } = segment
     this.#drafts.push({
       segment,
@@ -134,14 +172,18 @@ export class SegmentWriter {
   /** No more blocks go into the current file: what follows lies in another. */
   roll(): void {
     const draft = this.#drafts.at(-1)
-    if (draft === undefined || draft.isSealed) return
+    if (draft !== undefined) this.#seal(draft)
+  }
+
+  #seal(draft: Draft): void {
+    if (draft.isSealed) return
     draft.isSealed = true
     const index = this.#indexOf(draft)
     if (index === undefined) return
     const indexPosition = this.#nextPosition(draft)
     const { lastAppendUs, segment } = draft
     const bytes = encodeSegmentIndex(index, { indexPosition, lastTimeUs: lastAppendUs, seed: segment.seed })
-    this.#write(draft, bytes, indexPosition)
+    this.#refusalOf(draft, bytes, indexPosition)
   }
 
   /** Of the blocks before this run and in it; undefined when the file cannot be read: its blocks are all that tells then. */
@@ -159,7 +201,7 @@ export class SegmentWriter {
   /** Makes all files stable, their names aside. @throws EDGE_IO: call `abort` then; the sync is not tried again. */
   async sync(): Promise<void> {
     for (const draft of this.#drafts.filter(hasChanged)) {
-      if (draft.isAdopted) this.#rename(draft.segment)
+      if (draft.isAdopted) await this.#name(draft)
       else await syncFile(this.#options.files.file(draft.segment.path))
     }
   }
@@ -185,6 +227,9 @@ export class SegmentWriter {
       segment.isClosed = draft.isSealed
       if (segment.index !== undefined) files.index(segment)
       if (draft.isNew) begun.push(segment)
+      if (draft.original === undefined) continue
+      files.forget(draft.original.path)
+      files.removed(draft.original)
     }
     return begun
   }
@@ -194,18 +239,30 @@ export class SegmentWriter {
    * synced before the next run counts: a removed name that comes back would end the segment before it.
    */
   abort(): void {
-    const { files, fileSystem } = this.#options
-    for (const { segment, isNew, isAdopted, lengthBefore } of this.#drafts.filter(hasChanged)) {
+    for (const draft of this.#drafts.filter(hasChanged)) {
+      const { segment, isNew, isAdopted, lengthBefore } = draft
       segment.isClosed = true
       // The journal still refers to it, by whichever name.
       if (isAdopted) continue
-      try {
-        if (!isNew) files.file(segment.path).truncate(lengthBefore)
-        files.forget(segment.path)
-        if (isNew) fileSystem.unlink(segment.path)
-      } catch {
-        // The next file's name says where this one ends, and the journal's first offset what counts at all.
-      }
+      if (isNew) this.#discard(segment)
+      else this.#cut(draft, lengthBefore)
+    }
+  }
+
+  /** Its own name, or where its folder takes none, that of a copy in the refuge. */
+  async #name(draft: Draft): Promise<void> {
+    const { segment } = draft
+    try {
+      this.#rename(segment)
+    } catch (error) {
+      const { fileSystem, directory, refuge } = this.#options
+      if (segment.directory !== directory || !isOfPlace(error, fileSystem)) throw error
+      const copy = segment.movedTo(refuge)
+      await copyFile(fileSystem, segment.path, copy.path)
+      this.#touched.add(refuge)
+      this.#refusal ??= error
+      draft.original = segment
+      draft.segment = copy
     }
   }
 
@@ -226,11 +283,66 @@ export class SegmentWriter {
 
   #draftFor(block: BlockFields): Draft {
     const last = this.#drafts.at(-1)
-    if (last !== undefined && !last.isSealed && !this.#isFull(last) && this.#keepHeader(last)) return last
-    this.roll()
-    const draft = this.#begun(block.baseOffset)
+    const isOpen = last !== undefined && !last.isSealed && !this.#isFull(last) && this.#keepHeader(last)
+    if (!isOpen) this.roll()
+    else if (!this.#isAwayFromHome(last)) return last
+    const home = this.#begunAtHome(block.baseOffset)
+    if (home === undefined && isOpen) return last
+    const draft = home ?? this.#begunIn(this.#options.refuge, block.baseOffset)
     this.#drafts.push(draft)
+    if (isOpen) this.#seal(last)
     return draft
+  }
+
+  /** An earlier run had to begin it in the refuge: once a run it is asked whether the folder takes files again. */
+  #isAwayFromHome({ segment, isNew, entries }: Draft): boolean {
+    return segment.directory === this.#options.refuge && !isNew && entries.length === 0
+  }
+
+  /** That file takes no more; one of this run that took nothing is no part of it. @throws `refusal` where no other is left. */
+  #leave(draft: Draft, refusal: EdgeError): void {
+    const { segment, isNew, entries } = draft
+    draft.isSealed = true
+    if (!isNew || entries.length > 0) return
+    this.#drafts.splice(this.#drafts.indexOf(draft), 1)
+    this.#discard(segment)
+    if (segment.directory !== this.#options.directory) throw refusal
+    this.#refusal = refusal
+  }
+
+  /** What it was given takes nothing that was there before. @returns why it does not take the bytes, where another one may. */
+  #refusalOf(draft: Draft, bytes: Uint8Array, position: number): EdgeError | undefined {
+    const { length } = draft
+    try {
+      this.#write(draft, bytes, position)
+      return undefined
+    } catch (error) {
+      if (!isOfPlace(error, this.#options.fileSystem)) throw error
+      this.#cut(draft, length)
+      draft.length = length
+      draft.segment.isClosed = true
+      return error
+    }
+  }
+
+  #cut({ segment }: Draft, length: number): void {
+    const { files } = this.#options
+    try {
+      files.file(segment.path).truncate(length)
+      files.forget(segment.path)
+    } catch {
+      // The next file's name says where this one ends, and the journal's first offset what counts at all.
+    }
+  }
+
+  #discard({ path }: Segment): void {
+    const { files, fileSystem } = this.#options
+    files.forget(path)
+    try {
+      fileSystem.unlink(path)
+    } catch {
+      this.leftovers.add(path)
+    }
   }
 
   #isFull(draft: Draft): boolean {
@@ -244,11 +356,17 @@ export class SegmentWriter {
     return isFirst ? alignUp(draft.length, PAGE_SIZE) : alignUp(draft.length, BLOCK_ALIGNMENT)
   }
 
-  #continued(segment: Segment): Draft {
+  #continue(segment: Segment): void {
     const { sizeBytes, endOffset, lastAppendUs = 0n, isClockTrusted, lastBlockPosition, lastBoot } = segment
-    // How full it is, a start of the edge does not tell.
-    if (segment.blockCount === undefined) this.#options.files.index(segment)
-    return {
+    try {
+      // How full it is, a start of the edge does not tell.
+      if (segment.blockCount === undefined) this.#options.files.index(segment)
+    } catch (error) {
+      if (!isOfPlace(error, this.#options.fileSystem)) throw error
+      segment.isClosed = true
+      return
+    }
+    this.#drafts.push({
       segment,
       isNew: false,
       lengthBefore: sizeBytes,
@@ -260,11 +378,24 @@ export class SegmentWriter {
       lastBlockPosition,
       lastBoot,
       isSealed: false,
+    })
+  }
+
+  /** @returns undefined when the partition's folder takes no file in this run. @throws EDGE_DISK_FULL; EDGE_IO in a shortage. */
+  #begunAtHome(baseOffset: bigint): Draft | undefined {
+    const { directory, fileSystem } = this.#options
+    if (this.#refusal !== undefined) return undefined
+    try {
+      return this.#begunIn(directory, baseOffset)
+    } catch (error) {
+      if (!isOfPlace(error, fileSystem)) throw error
+      this.#refusal = error
+      return undefined
     }
   }
 
-  #begun(baseOffset: bigint): Draft {
-    const { fileSystem, files, directory, key, keys, storeIdBytes, nowUs } = this.#options
+  #begunIn(directory: string, baseOffset: bigint): Draft {
+    const { fileSystem, key, keys, storeIdBytes, nowUs } = this.#options
     const [runNumber, seed] = [this.#options.nextRunNumber(), this.#options.randomU32()]
     const encryptionKeyId = keys.currentId
     const header = areaOf(new Uint8Array(SEGMENT_HEADER_SIZE))
@@ -273,8 +404,10 @@ export class SegmentWriter {
     const cipher = keys.cipherFor(header.bytes, encryptionKeyId)
     const segment = new Segment({ directory, baseOffset, runNumber, seed, cipher })
     segment.index = new SegmentIndex()
-    if (this.isFolderNew) fileSystem.makeDirectory(directory)
-    fileSystem.open(segment.path, 'create').close()
+    createInFolder(fileSystem, segment.path, () => {
+      this.#isFolderNew = true
+    })
+    this.#touched.add(directory)
     const draft: Draft = {
       segment,
       isNew: true,
@@ -291,8 +424,7 @@ export class SegmentWriter {
     try {
       this.#write(draft, header.bytes, 0)
     } catch (error) {
-      files.forget(segment.path)
-      fileSystem.unlink(segment.path)
+      this.#discard(segment)
       throw error
     }
     return draft
@@ -302,15 +434,14 @@ export class SegmentWriter {
    * A page that goes bad takes what it holds and no more: the header, which all blocks go by, stands once more before the
    * first block that does not begin in the same page.
    *
-   * @returns false when it went bad before it was copied: the file takes no more blocks.
+   * @returns false when it went bad before it was copied, or the copy is not taken: the file takes no more blocks.
    */
   #keepHeader(draft: Draft): boolean {
     const { segment, lastBlockPosition } = draft
     const position = this.#nextPosition(draft)
     if (lastBlockPosition === 0 || lastBlockPosition >= PAGE_SIZE || position < PAGE_SIZE) return true
     const header = this.#readHeader(segment)
-    if (header !== undefined) this.#write(draft, header.bytes, position)
-    return header !== undefined
+    return header !== undefined && this.#refusalOf(draft, header.bytes, position) === undefined
   }
 
   #readHeader(segment: Segment): ReadSegmentHeader | undefined {

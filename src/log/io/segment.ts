@@ -53,6 +53,12 @@ export class Segment {
     this.isClosed = false
   }
 
+  /** The same bytes, under the name of a segment as others, in another folder. */
+  movedTo(directory: string): Segment {
+    const moved = new Segment({ ...this, directory })
+    return Object.assign(moved, { ...this, directory, isExternal: false, index: undefined })
+  }
+
   get path(): string {
     return `${this.directory}/${formatSegmentName(this)}`
   }

@@ -47,6 +47,21 @@ export function reportSpace(log: Pick<Log, 'stats'>): PartReport {
   }
 }
 
+/** Nothing is lost or refused for it. */
+export function reportFolders(log: Pick<Log, 'stats'>): PartReport {
+  const { refusingFolderCount: count } = log.stats()
+  const what = count === 1 ? 'the folder of 1 partition takes' : `the folders of ${count} partitions take`
+  return {
+    name: 'folders',
+    kind: 'folders',
+    state: count === 0 ? 'running' : 'failed',
+    cause: count === 0 ? '' : `${what} no files, their messages are kept in another one`,
+    waiting: 0,
+    progress: 0,
+    isEssential: false,
+  }
+}
+
 /** Peers refuse one that does not hold now; whoever pins its hash, or was let in before, goes on. */
 export function reportCertificate({ name, certificate }: ServedCertificate, nowUs: bigint): PartReport {
   const { notBeforeMs, notAfterMs } = certificate
