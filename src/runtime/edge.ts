@@ -32,6 +32,7 @@ import {
   reportClock,
   reportLog,
   reportRoute,
+  reportFolders,
   reportSpace,
   type SyncRouteStatus,
   startHealth,
@@ -165,6 +166,7 @@ async function compose(options: EdgeOptions, opened: AsyncDisposableStack) {
       parts: () => [
         reportLog(theLog),
         reportSpace(theLog),
+        reportFolders(theLog),
         reportClock(clockTrust.distrust()),
         ...listeners.certificates().map((each) => reportCertificate(each, clock.wallUs())),
         ...routes().map(reportRoute),

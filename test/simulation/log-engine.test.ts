@@ -70,6 +70,17 @@ test(`on a disk that wears out, no seed of ${seeds} from ${from} breaks an invar
   for (let seed = from; seed < from + seeds; seed++) assert.equal(await failureOf(seed, {}, WORN), undefined)
 })
 
+/** Together with either, as it comes. */
+const REFUSING: readonly (readonly [string, WorldOptions])[] = [
+  ['', { refusalRate: 0.02 }],
+  [', on a disk that wears out', { refusalRate: 0.02, ...WORN }],
+]
+for (const [where, options] of REFUSING) {
+  test(`with folders of partitions that take no files for a while${where}, no seed of ${seeds} from ${from} breaks an invariant`, async () => {
+    for (let seed = from; seed < from + seeds; seed++) assert.equal(await failureOf(seed, {}, options), undefined)
+  })
+}
+
 test('on a disk that wears out, seed 184 stays clean: segments that the cache alone held counted and were not synced', async () => {
   await new LogWorld(184, WORN).run(600)
 })

@@ -8,6 +8,8 @@ export interface WorldOptions {
   readonly isRotting?: boolean
   /** Part of the steps in which damage comes beside that, where no sync fails. */
   readonly rotRate?: number
+  /** Part of the steps in which the folder of a partition begins or ends to refuse files. */
+  readonly refusalRate?: number
   /** Part of the syncs that fail, instead of one drawn. */
   readonly syncFailureRate?: number
   /** Keys of the next open; plain when left out. */
@@ -20,5 +22,7 @@ export interface WorldCounts {
   cuts: number
   acks: number
   rots: number
+  /** Folders that were found to take no files. */
+  refusals: number
   failures: number
 }

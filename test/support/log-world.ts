@@ -7,12 +7,13 @@
  *   J3 what was cut or replaced never comes back   J12 a deleted partition's key never serves again
  *   J4 offsets rise, append times never fall   J14 with a healthy disk everything waiting gets through
  *   J15 a producer's number is known when its reading is there   J16 receipts of a partition come in order
- *   J17 memory does not grow with what is stored
+ *   J17 memory does not grow with what is stored   J18 a folder that takes no files refuses and holds up nobody
  */
 import { EdgeError } from '../../src/errors.ts'
 import type { Appended, Receipt } from '../../src/log/api.ts'
 import { type LogEngine, openEngine } from '../../src/log/engine.ts'
 import { plainCodec } from '../../src/log/io/block-codec.ts'
+import { isDone } from '../../src/log/io/file-system.ts'
 import type { LogPartition } from '../../src/log/partition.ts'
 import { type DamageParts, rot, rotMore } from './log-world-damage.ts'
 import type { WorldCounts, WorldOptions } from './log-world-options.ts'
@@ -42,7 +43,7 @@ const TRACE_LENGTH = 400
 export class LogWorld {
   readonly random: SeededRandom
   readonly disk: SimDisk
-  readonly counts: WorldCounts = { steps: 0, kills: 0, cuts: 0, acks: 0, rots: 0, failures: 0 }
+  readonly counts: WorldCounts = { steps: 0, kills: 0, cuts: 0, acks: 0, rots: 0, refusals: 0, failures: 0 }
   /** What happened last, for the one who looks into a failure. */
   readonly trace: string[] = []
   readonly #options: WorldOptions
@@ -54,6 +55,8 @@ export class LogWorld {
   #engine: LogEngine | undefined
   #bootId = 1
   #isClosing = false
+  /** Who waits for a folder that takes no files. */
+  #heldUp: string | undefined
   /** The last open said that messages are missing. */
   #isLossTold = false
   #nextId = 1
@@ -83,8 +86,10 @@ export class LogWorld {
     for (let step = 0; step < steps; step++) {
       this.counts.steps++
       await this.#step()
+      check(this.#heldUp === undefined, 'J18', this.#heldUp ?? '')
     }
     await this.#settle()
+    check(this.#heldUp === undefined, 'J18', this.#heldUp ?? '')
     this.counts.failures = this.disk.failureCount
   }
 
@@ -106,7 +111,8 @@ export class LogWorld {
       await planned()
       return drained()
     }
-    const { rotRate = 0 } = this.#options
+    const { rotRate = 0, refusalRate = 0 } = this.#options
+    if (refusalRate > 0 && this.random.chance(refusalRate)) this.#turnFolder()
     if (rotRate > 0 && this.random.chance(rotRate)) this.#rot(rotMore)
     const roll = this.random.below(1000)
     const keys = [...this.#known.keys()]
@@ -155,6 +161,7 @@ export class LogWorld {
         known.settledCount = number + 1
         tell?.(error === null, !known.isBuffered)
         if (error !== null) this.#note(`refused key ${key}: ${error.message}`)
+        check(!error?.message.includes('EPERM'), 'J18', `key ${key}: ${error?.message}`)
         if (error !== null || given.value === undefined) return
         this.#acked(key, known, given.value)
         // A client that sends on as soon as it is answered.
@@ -214,6 +221,17 @@ export class LogWorld {
       check(seen === undefined || seen === id, 'J5', `key ${key} offset ${offset} was ${seen}, now ${id} (${how})`)
       known.seen.set(offset, id)
     }
+  }
+
+  /** The folder of a partition takes no files from now on, or takes them again. */
+  #turnFolder(): void {
+    const partitions = [...this.#live.partitions.values()]
+    const folder = partitions[this.random.below(partitions.length)]?.spec.directory
+    if (folder === undefined) return
+    const { refusing } = this.disk
+    const isTaken = refusing.delete(folder)
+    if (!isTaken) refusing.add(folder)
+    this.#note(`${folder} ${isTaken ? 'takes files again' : 'takes no files'}`)
   }
 
   /** A producer's numbers without readings. */
@@ -420,6 +438,8 @@ export class LogWorld {
         scheduler: this.#time.scheduler(),
         report: ({ event, level, text }) => {
           this.#note(`report: ${text}`)
+          if (event === 'log.repack.failed' && text.includes('EPERM')) this.#heldUp ??= text
+          if (event === 'log.folder.refused') this.counts.refusals++
           check(event !== 'log.journal.file_missing' || level === 'warn', 'J2', `no file was taken away: ${text}`)
           const isOfDamage = event === 'log.journal.damaged'
           const isOfSegment = event === 'log.segment.damaged'
@@ -445,7 +465,8 @@ export class LogWorld {
       }),
     )
     // As the log does; it may fail.
-    for (const path of this.#live.damagedPaths) if (this.random.chance(0.7)) mounted.fileSystem.unlink(path)
+    for (const path of this.#live.damagedPaths)
+      if (this.random.chance(0.7)) isDone(() => mounted.fileSystem.unlink(path))
   }
 
   /** Everything quiet and healthy: all that waits must get through, and the journal must come free again. */

@@ -5,7 +5,8 @@
  * of all others: lost, torn, reordered. In a quarter of the cuts pages with a dirty sector turn to garbage as well, as
  * cards do. Changes of names survive per folder as a prefix, and what lies in a folder whose name is lost goes with it. A
  * failed sync persists some sectors, drops the rest, and leaves the cache as it was (but clean) or reverted: kernels differ;
- * that of a folder leaves its names as they were. A kill keeps the cache.
+ * that of a folder leaves its names as they were. A kill keeps the cache. A folder may refuse that names are given or taken
+ * in it, as one does that was made immutable; the files in it go on.
  */
 import { EdgeError } from '../../src/errors.ts'
 import type { DirectoryEntry, DiskSpace, FileLock, FileSystem, LogFile } from '../../src/log/io/file-system.ts'
@@ -76,6 +77,8 @@ export class SimDisk {
   capacity: number
   syncFailureRate = 0
   shortWriteRate = 0
+  /** Folders in which no name is given or taken. */
+  readonly refusing = new Set<string>()
   /** Writes and syncs that failed so far. */
   failureCount = 0
   #names = new Map<string, SimInode | 'folder'>()
@@ -284,6 +287,7 @@ export class SimDisk {
     if (folderOf(path) !== '' && this.#names.get(folderOf(path)) !== 'folder') {
       throw new EdgeError('EDGE_IO', `ENOENT on ${path}`, { details: { code: 'ENOENT' } })
     }
+    this.#refuse(path)
     const inode = new SimInode()
     this.#change([folderOf(path)], (names) => names.set(path, inode))
     return inode
@@ -293,13 +297,17 @@ export class SimDisk {
     const parts = path.split('/')
     for (let depth = 1; depth <= parts.length; depth++) {
       const folder = parts.slice(0, depth).join('/')
-      if (!this.#names.has(folder)) this.#change([folderOf(folder)], (names) => names.set(folder, 'folder'))
+      if (this.#names.has(folder)) continue
+      this.#refuse(folder)
+      this.#change([folderOf(folder)], (names) => names.set(folder, 'folder'))
     }
   }
 
   #rename(from: string, to: string): void {
     const inode = this.#names.get(from)
     if (inode === undefined) throw new EdgeError('EDGE_IO', `ENOENT on ${from}`, { details: { code: 'ENOENT' } })
+    this.#refuse(from)
+    this.#refuse(to)
     this.#change([folderOf(from), folderOf(to)], (names) => {
       for (const [path, each] of [...names]) {
         if (path !== from && !path.startsWith(`${from}/`)) continue
@@ -310,7 +318,13 @@ export class SimDisk {
   }
 
   #unlink(path: string): void {
+    if (this.#names.has(path)) this.#refuse(path)
     this.#change([folderOf(path)], (names) => names.delete(path))
+  }
+
+  #refuse(path: string): void {
+    if (!this.refusing.has(folderOf(path))) return
+    throw new EdgeError('EDGE_IO', `EPERM on ${path}`, { details: { code: 'EPERM', path } })
   }
 
   #change(folders: readonly string[], apply: NameChange['apply']): void {

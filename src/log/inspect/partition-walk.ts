@@ -14,6 +14,7 @@ import { batchesOf } from '../io/block-place.ts'
 import type { FileSystem, LogFile } from '../io/file-system.ts'
 import type { JournalFile } from '../io/journal-file.ts'
 import { parseBatch, type ReadBatch } from '../io/journal-reader.ts'
+import { refugeFolder } from '../io/refuge.ts'
 import { openBlockBody } from '../io/sealed-blocks.ts'
 import { SealedGroupReader } from '../io/sealed-group-reader.ts'
 import { type NamedSegment, readSegmentHeader } from '../io/segment-header.ts'
@@ -107,12 +108,15 @@ export class PartitionWalk {
     const { fileSystem, partition, tell } = this.#options
     const segments: NamedSegment[] = []
     const externals = new Map<number, NamedSegment>()
-    for (const { name } of fileSystem.list(partition.directory)) {
+    const paths = [partition.directory, refugeFolder(partition.key)].flatMap((folder) =>
+      fileSystem.list(folder).map(({ name }) => ({ name, path: `${folder}/${name}` })),
+    )
+    for (const { name, path } of paths) {
       const parsed = parseSegmentName(name)
-      const path = `${partition.directory}/${name}`
       if (parsed === undefined) tell('warn', path, 'is no file of ours and is set aside at the next start')
       else if (parsed.isExternal) externals.set(parsed.runNumber, { path, ...parsed })
-      else segments.push({ path, ...parsed })
+      // One that could not be removed: it is empty instead.
+      else if (fileSystem.sizeOf(path) > 0) segments.push({ path, ...parsed })
     }
     segments.sort((a, b) => compare(a.baseOffset, b.baseOffset) || a.runNumber - b.runNumber)
     return { segments, externals }

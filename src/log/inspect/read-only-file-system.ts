@@ -3,6 +3,7 @@ import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { EdgeError, systemCodeOf } from '../../errors.ts'
 import type { DirectoryEntry, FileSystem, LogFile } from '../io/file-system.ts'
+import { NO_FOLDER_CODES } from '../io/node-file-system.ts'
 
 export function createReadOnlyFileSystem(root: string): FileSystem {
   const at = (path: string): string => join(root, path)
@@ -28,7 +29,7 @@ function list(path: string): readonly DirectoryEntry[] {
     const entries = fs.readdirSync(path, { withFileTypes: true })
     return entries.map((entry) => ({ name: entry.name, isDirectory: entry.isDirectory() }))
   } catch (error) {
-    if (systemCodeOf(error) === 'ENOENT') return []
+    if (NO_FOLDER_CODES.has(systemCodeOf(error))) return []
     throw translated(path, error)
   }
 }

@@ -20,6 +20,7 @@ import type { FileSystem } from '../io/file-system.ts'
 import { type FoundBatch, type FoundJournal, readJournal, visitBatches } from '../io/journal-recovery.ts'
 import { readStoreKeys } from '../io/key-source.ts'
 import { lockHolder } from '../io/node-file-system.ts'
+import { REFUGE } from '../io/refuge.ts'
 import type { StoreKeys } from '../io/store-keys.ts'
 import { missingChecks, refuseWrongKeys } from '../key-check.ts'
 import { type DatabaseReport, inspectDatabase, NO_DATABASE } from '../metadata/integrity.ts'
@@ -96,7 +97,7 @@ export class StoreInspection {
     this.isCleanStop = isCleanStop(this.#journal)
     this.#readPlaces()
     this.sizes = {
-      segments: folderSize(join(path, 'streams')),
+      segments: folderSize(join(path, 'streams')) + folderSize(join(path, REFUGE)),
       journal: folderSize(join(path, 'journal')),
       metadata: METADATA_FILES.reduce((sum, name) => sum + folderSize(join(path, name)), 0),
       quarantine: folderSize(join(path, 'quarantine')),

@@ -34,12 +34,12 @@ import {
 import type { LogPartition } from '../partition.ts'
 import type { Scheduler } from '../scheduler.ts'
 import type { BlockCodec } from './block-codec.ts'
-import { type FileSystem, isDone } from './file-system.ts'
+import { type FileSystem, isDone, type LogFile } from './file-system.ts'
 import type { Journal } from './journal.ts'
 import { syncFile } from './journal-file.ts'
 import { createInFolder, foldersNaming, isOfPlace, refugeFolder } from './refuge.ts'
 import { sealBlockBody } from './sealed-blocks.ts'
-import { Segment } from './segment.ts'
+import { Segment, type SegmentFields } from './segment.ts'
 import type { StoreKeys } from './store-keys.ts'
 
 export interface LargeBatchesOptions {
@@ -178,7 +178,7 @@ export class LargeBatches {
     encodeSegmentHeader(area, 0, { ...place, createdAtUs, encryptionKeyId })
     const cipher = keys.cipherFor(area.bytes, encryptionKeyId)
     if (partition.isRemoved) throw new EdgeError('EDGE_PARTITION_NOT_FOUND', 'the partition was deleted meanwhile')
-    const segment = this.#begun(partition, { baseOffset, runNumber, seed, cipher })
+    const { segment, handle } = this.#begun(partition, { baseOffset, runNumber, seed, cipher })
     segment.isClosed = true
     segment.endOffset = endOffset
     segment.messageCount = fields.count
@@ -205,7 +205,7 @@ export class LargeBatches {
     const bodyCrc = checksum(stored, 0, stored.length, 0)
     encodeBlockHeader(area, SEGMENT_HEADER_SIZE, { ...block, storedSize: stored.length, bodyCrc }, seed)
     const padding = batchSize(stored.length) - BATCH_HEADER_SIZE - stored.length
-    await this.#writeSynced(segment, [area.bytes, stored, new Uint8Array(padding)])
+    await this.#writeSynced(segment, handle, [area.bytes, stored, new Uint8Array(padding)])
     try {
       for (const folder of foldersNaming(segment.directory)) await fileSystem.syncDirectory(folder)
     } catch (error) {
@@ -216,29 +216,27 @@ export class LargeBatches {
   }
 
   /** An empty file in the partition's folder, or where that takes none, in its refuge. */
-  #begun(partition: LogPartition, name: Omit<ConstructorParameters<typeof Segment>[0], 'directory'>): Segment {
+  #begun(partition: LogPartition, name: Omit<SegmentFields, 'directory'>): { segment: Segment; handle: LogFile } {
     const { fileSystem, placed } = this.#options
-    const begunIn = (directory: string): Segment => {
+    const begunIn = (directory: string): { segment: Segment; handle: LogFile } => {
       const segment = new Segment({ ...name, directory })
       segment.isExternal = true
-      createInFolder(fileSystem, segment.path)
-      return segment
+      return { segment, handle: createInFolder(fileSystem, segment.path) }
     }
     try {
-      const segment = begunIn(partition.spec.directory)
+      const begun = begunIn(partition.spec.directory)
       placed(partition, undefined)
-      return segment
+      return begun
     } catch (error) {
       if (!isOfPlace(error, fileSystem)) throw error
-      const segment = begunIn(refugeFolder(partition.key))
+      const begun = begunIn(refugeFolder(partition.key))
       placed(partition, error)
-      return segment
+      return begun
     }
   }
 
-  async #writeSynced(segment: Segment, parts: readonly Uint8Array[]): Promise<void> {
-    const { fileSystem, scheduler, written } = this.#options
-    const handle = fileSystem.open(segment.path, 'existing')
+  async #writeSynced(segment: Segment, handle: LogFile, parts: readonly Uint8Array[]): Promise<void> {
+    const { scheduler, written } = this.#options
     let position = 0
     try {
       for (const part of parts) {

@@ -5,6 +5,8 @@ import { EdgeError, systemCodeOf } from '../../errors.ts'
 import type { DirectoryEntry, DiskSpace, FileLock, FileSystem, LogFile } from './file-system.ts'
 
 const FULL_CODES = new Set(['ENOSPC', 'EDQUOT'])
+/** There is none of that name, or a file stands in its place. */
+export const NO_FOLDER_CODES: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR'])
 
 /** @param root the data folder; made here when its parent exists. */
 export function createNodeFileSystem(root: string): FileSystem {
@@ -37,7 +39,7 @@ function list(path: string): readonly DirectoryEntry[] {
     const entries = fs.readdirSync(path, { withFileTypes: true })
     return entries.map((entry) => ({ name: entry.name, isDirectory: entry.isDirectory() }))
   } catch (error) {
-    if (systemCodeOf(error) === 'ENOENT') return []
+    if (NO_FOLDER_CODES.has(systemCodeOf(error))) return []
     throw translated(path, error)
   }
 }

@@ -8,7 +8,7 @@
  * disk: the refuge takes the file, or it was the disk.
  */
 import { EdgeError } from '../../errors.ts'
-import { type FileSystem, isMissing, isShortage } from './file-system.ts'
+import { type FileSystem, isMissing, isShortage, type LogFile } from './file-system.ts'
 import { syncFile } from './journal-file.ts'
 
 export const REFUGE = 'refuge'
@@ -22,20 +22,20 @@ const ROOM_BYTES = 64 * 1024 * 1024
 const CHUNK_SIZE = 1024 * 1024
 
 /** Whether that file or folder alone may have refused, so that another one is worth a try. */
-export function isOfPlace(error: unknown, { space }: Pick<FileSystem, 'space'>): error is EdgeError {
+export function isOfPlace(error: unknown, fileSystem: Pick<FileSystem, 'space'>): error is EdgeError {
   if (!(error instanceof EdgeError) || isShortage(error)) return false
-  return error.code === 'EDGE_IO' || (error.code === 'EDGE_DISK_FULL' && space().freeBytes >= ROOM_BYTES)
+  return error.code === 'EDGE_IO' || (error.code === 'EDGE_DISK_FULL' && fileSystem.space().freeBytes >= ROOM_BYTES)
 }
 
 /** Makes a file, and before it the folder when that is missing, whose name is to be made durable then. */
-export function createInFolder(fileSystem: FileSystem, path: string, missing: () => void = () => {}): void {
+export function createInFolder(fileSystem: FileSystem, path: string, missing: () => void = () => {}): LogFile {
   try {
-    fileSystem.open(path, 'create').close()
+    return fileSystem.open(path, 'create')
   } catch (error) {
     if (!isMissing(error)) throw error
     missing()
     fileSystem.makeDirectory(folderOf(path))
-    fileSystem.open(path, 'create').close()
+    return fileSystem.open(path, 'create')
   }
 }
 
@@ -49,10 +49,10 @@ export function foldersNaming(directory: string): readonly string[] {
 export async function copyFile(fileSystem: FileSystem, from: string, to: string): Promise<void> {
   // What an earlier try left.
   fileSystem.unlink(to)
-  createInFolder(fileSystem, to)
   const source = fileSystem.open(from, 'existing')
-  const target = fileSystem.open(to, 'existing')
+  let target: LogFile | undefined
   try {
+    target = createInFolder(fileSystem, to)
     const size = source.size()
     const chunk = new Uint8Array(Math.min(CHUNK_SIZE, size))
     for (let position = 0; position < size; position += chunk.length) {
@@ -62,7 +62,7 @@ export async function copyFile(fileSystem: FileSystem, from: string, to: string)
     await syncFile(target)
   } finally {
     source.close()
-    target.close()
+    target?.close()
   }
 }
 

@@ -30,6 +30,7 @@ export interface RepackRules {
   readonly isRecycledBeforeSync?: boolean
   readonly isDirectorySyncSkipped?: boolean
   readonly isSegmentAlignmentSkipped?: boolean
+  readonly isLeftoverIgnored?: boolean
 }
 
 export interface RepackerOptions {
@@ -290,7 +291,8 @@ export class Repacker {
       if (partition.isRemoved) continue
       await writer.sync()
       for (const path of writer.leftovers) partition.leftovers.add(path)
-      await this.#unlessRemoved(partition, () => clearAway(this.#options.fileSystem, partition.leftovers))
+      if (!this.#options.rules?.isLeftoverIgnored)
+        await this.#unlessRemoved(partition, () => clearAway(this.#options.fileSystem, partition.leftovers))
       noteNames(partition, writer)
       // Without a segment no name can end one.
       const isAny = partition.segments.length > 0 || writer.hasBegun

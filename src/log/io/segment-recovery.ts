@@ -81,6 +81,7 @@ export interface SegmentRecoveryOptions {
 /** @throws EDGE_STORE_NEWER, EDGE_IO. */
 export function recoverSegments(options: SegmentRecoveryOptions): RecoveredSegments {
   const { fileSystem, externalRuns } = options
+  const [home] = options.directories
   const found: Found[] = []
   const referred: (Found & { readonly isExternal: boolean })[] = []
   const orphanPaths: string[] = []
@@ -110,11 +111,12 @@ export function recoverSegments(options: SegmentRecoveryOptions): RecoveredSegme
   const externals: Segment[] = []
   const copyPaths: string[] = []
   for (const file of referred) {
+    const original = referred.find(({ directory, runNumber }) => directory === home && runNumber === file.runNumber)
+    const isCopy = original !== undefined && file.directory !== home
+    // The original is whole, a copy in the refuge may have been cut short.
+    if (isCopy && (!original.isExternal || isRepeated(file))) copyPaths.push(file.path)
     // A large batch that has become a segment, and lies where segments count.
-    if (!file.isExternal && journalFrom !== undefined && !isRepeated(file)) found.push(file)
-    // The original is whole, a copy may have been cut short.
-    else if (!file.isExternal && referred.some(({ path, runNumber }) => path !== file.path && runNumber === file.runNumber))
-      copyPaths.push(file.path)
+    else if (!file.isExternal && journalFrom !== undefined && !isRepeated(file)) found.push(file)
     else {
       const segment = openExternal(file, options, file.isExternal)
       if (segment === undefined) damagedPaths.push(file.path)

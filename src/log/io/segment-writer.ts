@@ -240,10 +240,10 @@ export class SegmentWriter {
    */
   abort(): void {
     for (const draft of this.#drafts.filter(hasChanged)) {
-      const { segment, isNew, isAdopted, lengthBefore } = draft
+      const { segment, original, isNew, isAdopted, lengthBefore } = draft
       segment.isClosed = true
       // The journal still refers to it, by whichever name.
-      if (isAdopted) continue
+      if (isAdopted && original === undefined) continue
       if (isNew) this.#discard(segment)
       else this.#cut(draft, lengthBefore)
     }
@@ -258,9 +258,11 @@ export class SegmentWriter {
       const { fileSystem, directory, refuge } = this.#options
       if (segment.directory !== directory || !isOfPlace(error, fileSystem)) throw error
       const copy = segment.movedTo(refuge)
-      await copyFile(fileSystem, segment.path, copy.path)
       this.#touched.add(refuge)
       this.#refusal ??= error
+      this.leftovers.add(copy.path)
+      await copyFile(fileSystem, segment.path, copy.path)
+      this.leftovers.delete(copy.path)
       draft.original = segment
       draft.segment = copy
     }
@@ -406,7 +408,7 @@ export class SegmentWriter {
     segment.index = new SegmentIndex()
     createInFolder(fileSystem, segment.path, () => {
       this.#isFolderNew = true
-    })
+    }).close()
     this.#touched.add(directory)
     const draft: Draft = {
       segment,

@@ -3,6 +3,14 @@ import { formatSegmentName } from '../core/segment-format.ts'
 import type { SegmentIndex } from '../core/segment-index.ts'
 import type { FileCipher } from './store-keys.ts'
 
+export interface SegmentFields {
+  readonly directory: string
+  readonly baseOffset: bigint
+  readonly runNumber: number
+  readonly seed: number
+  readonly cipher?: FileCipher | undefined
+}
+
 export class Segment {
   readonly directory: string
   readonly baseOffset: bigint
@@ -35,13 +43,7 @@ export class Segment {
   /** Machine start of the last block's batches. */
   lastBoot = 0
 
-  constructor(name: {
-    directory: string
-    baseOffset: bigint
-    runNumber: number
-    seed: number
-    cipher?: FileCipher | undefined
-  }) {
+  constructor(name: SegmentFields) {
     this.directory = name.directory
     this.baseOffset = name.baseOffset
     this.runNumber = name.runNumber

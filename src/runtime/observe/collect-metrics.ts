@@ -94,6 +94,7 @@ function collectLog(sources: MetricSources): readonly Sample[] {
     { metric: 'lastSync', value: stats.lastSyncUs / 1e6 },
     { metric: 'droppedMessages', value: stats.droppedMessages },
     { metric: 'journalUsed', value: stats.journalUsedBytes },
+    { metric: 'refusingFolders', value: stats.refusingFolderCount },
     { metric: 'diskUsed', value: stats.diskUsedBytes },
     { metric: 'diskBudget', value: stats.diskBudgetBytes },
     { metric: 'diskFree', value: stats.diskFreeBytes },

@@ -15,6 +15,11 @@ export const FINDING_ADVICE: readonly (readonly [prefix: string, advice: string]
   ['log.append', 'The disk refused a write. Look at dmesg and free space; replace the disk when this comes again.'],
   ['log.reserve', 'Messages are stored all the same. See what stands in the place of that file, and its rights.'],
   ['log.repack', 'The disk refused a write. Look at dmesg and free space; replace the disk when this comes again.'],
+  [
+    'log.folder.refused',
+    'Nothing is lost or refused. See the rights of that folder, whether it is immutable (lsattr), its quota, and whether it is a folder.',
+  ],
+  ['log.folder.resumed', 'Nothing has to be done: what was kept elsewhere stays there until retention takes it.'],
   ['log.disk', 'Free space on the disk, or lower retention and the disk budget.'],
   [
     'log.topic.full',

@@ -8,7 +8,7 @@
  * Relies on: `observe` being called every few seconds with monotonic time. Never: asks anybody anything.
  */
 
-export type CheckKind = 'listener' | 'certificate' | 'clock' | 'log' | 'space' | 'sync' | 'process'
+export type CheckKind = 'listener' | 'certificate' | 'clock' | 'log' | 'space' | 'folders' | 'sync' | 'process'
 
 export interface PartReport {
   /** Unique: `listener tcp`, `log`, `sync central`. */
@@ -61,6 +61,7 @@ export const HEALTH_LIMITS: HealthLimits = {
     clock: 15 * SECOND_US,
     log: 20 * SECOND_US,
     space: 20 * SECOND_US,
+    folders: 20 * SECOND_US,
     sync: 45 * SECOND_US,
     process: 15 * SECOND_US,
   },
@@ -96,6 +97,12 @@ const ACTIONS: Readonly<Record<CheckKind, Readonly<Record<'starting' | 'stalled'
     stalled: 'Free space on the disk.',
     failed:
       'Free space, raise the disk budget or the size of the topic, or see why consumers and upstream do not take the data.',
+  },
+  folders: {
+    starting: 'Wait.',
+    stalled: 'See the rights of the folder, and what its place is taken by.',
+    failed:
+      'The findings name the folder: see its rights, whether it is immutable (lsattr), its quota, and whether it is a folder. Nothing is lost meanwhile.',
   },
   sync: {
     starting: 'Wait for the first connection.',

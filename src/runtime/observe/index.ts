@@ -13,5 +13,5 @@ export {
   viewHealth,
   viewOverview,
 } from './overview.ts'
-export { reportCertificate, reportClock, reportLog, reportRoute, reportSpace } from './part-reports.ts'
+export { reportCertificate, reportClock, reportFolders, reportLog, reportRoute, reportSpace } from './part-reports.ts'
 export { type ReadingView, viewReading } from './reading-view.ts'

@@ -66,6 +66,10 @@ export const METRICS = {
   lastSync: gauge('edge_log_last_sync_seconds', 'How long the last sync took.', 'seconds'),
   droppedMessages: counter('edge_log_dropped_messages', 'Messages given up by an overflow policy.', 'messages'),
   journalUsed: gauge('edge_log_journal_used_bytes', 'Journal bytes that are not in segments yet.', 'bytes'),
+  refusingFolders: gauge(
+    'edge_log_refusing_folders',
+    'Partitions whose folder takes no files: what would go there is kept in another one.',
+  ),
   diskUsed: gauge('edge_disk_used_bytes', 'Bytes of segments, journal and database.', 'bytes'),
   diskBudget: gauge('edge_disk_budget_bytes', 'Bytes the log may use.', 'bytes'),
   diskFree: gauge('edge_disk_free_bytes', "Bytes free on the data folder's disk.", 'bytes'),

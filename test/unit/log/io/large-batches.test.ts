@@ -70,6 +70,7 @@ function createWorld() {
     randomU32: () => 7,
     maxWaitingBytes: MAX_WAITING_BYTES,
     written() {},
+    placed() {},
   })
   const partition = {
     key: 1,

@@ -50,6 +50,7 @@ test('blocks of a run that is not committed yet are counted once, whoever reads 
         checksum: bodyChecksum,
         key: 1,
         directory: 'p',
+        refuge: 'refuge/1',
         limits: { sizeBytes: 1024 * 1024, maxAgeUs: 1_000_000n },
         nextRunNumber: () => 1,
         randomU32: () => 7,
