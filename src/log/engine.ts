@@ -161,7 +161,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     })
     // A power cut brought back what had been dropped.
     const kept = [...this.partitions.values()].flatMap((each) => this.removal.unlinkBelow(each, each.logStartOffset))
-    reportKept([...leftovers.keptPaths, ...kept], report)
+    reportKept([...leftovers.emptiedPaths, ...leftovers.keptPaths, ...kept], report)
 
     setFileStates(found, start.isAllOnDisk, keys.currentId)
     const { fileSize, largestSize } = journalSizes(settings.journal_file_size, found, recovered.again)

@@ -22,11 +22,12 @@ export interface Leftovers {
 /** Removes what the journal holds as well, and what nothing refers to. @throws EDGE_IO: the former must not stay. */
 export function clearLeftovers(fileSystem: FileSystem, recovered: Recovered): Leftovers {
   const { damage, orphanPaths, emptyPaths, repeatedPaths, damagedPaths, strayRefuges } = recovered
-  const emptiedPaths = repeatedPaths.filter((path) => !removedOrEmptied(fileSystem, path))
+  // Who emptied one may have died before it was synced.
+  const emptiedPaths = [...repeatedPaths, ...emptyPaths].filter((path) => !removedOrEmptied(fileSystem, path))
   // Where nothing is damaged, a large batch without a reference was never acked.
   const isSound = damage.lostBytes === 0 && damage.damagedBatches === 0
   const strays = strayRefuges.flatMap((folder) => fileSystem.list(folder).map(({ name }) => `${folder}/${name}`))
-  const useless = [...emptyPaths, ...(isSound ? orphanPaths : []), ...strays]
+  const useless = [...(isSound ? orphanPaths : []), ...strays]
   const keptPaths = useless.filter((path) => !isDone(() => fileSystem.unlink(path)))
   for (const folder of strayRefuges) isDone(() => fileSystem.removeDirectory(folder))
   return { damagedPaths: isSound ? damagedPaths : [...orphanPaths, ...damagedPaths], emptiedPaths, keptPaths }

@@ -113,7 +113,6 @@ export class Repacker {
       for (const { writer, partition } of jobs) {
         noteNames(partition, writer)
         writer.abort()
-        for (const path of writer.leftovers) partition.leftovers.add(path)
       }
       throw failure
     } finally {
@@ -224,6 +223,7 @@ export class Repacker {
         key: partition.key,
         directory: partition.spec.directory,
         refuge: refugeFolder(partition.key),
+        leftovers: partition.leftovers,
         limits,
         nextRunNumber,
         randomU32,
@@ -290,7 +290,6 @@ export class Repacker {
     for (const { partition, writer } of jobs) {
       if (partition.isRemoved) continue
       await writer.sync()
-      for (const path of writer.leftovers) partition.leftovers.add(path)
       if (!this.#options.rules?.isLeftoverIgnored)
         await this.#unlessRemoved(partition, () => clearAway(this.#options.fileSystem, partition.leftovers))
       noteNames(partition, writer)

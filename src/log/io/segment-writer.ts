@@ -44,6 +44,8 @@ export interface SegmentWriterOptions {
   readonly directory: string
   /** Where the files go that `directory` does not take. */
   readonly refuge: string
+  /** Files of this run and of earlier ones that should be gone and could not be removed. */
+  readonly leftovers: Set<string>
   readonly limits: RollLimits
   readonly nextRunNumber: () => number
   readonly randomU32: () => number
@@ -78,8 +80,6 @@ export class SegmentWriter {
   #writtenBytes = 0
   /** Folders in which names were given or taken. */
   readonly #touched = new Set<string>()
-  /** Files that should be gone and could not be removed. */
-  readonly leftovers = new Set<string>()
   #isFolderNew: boolean
   #refusal: EdgeError | undefined
 
@@ -255,14 +255,14 @@ export class SegmentWriter {
     try {
       this.#rename(segment)
     } catch (error) {
-      const { fileSystem, directory, refuge } = this.#options
+      const { fileSystem, directory, refuge, leftovers } = this.#options
       if (segment.directory !== directory || !isOfPlace(error, fileSystem)) throw error
       const copy = segment.movedTo(refuge)
       this.#touched.add(refuge)
       this.#refusal ??= error
-      this.leftovers.add(copy.path)
+      leftovers.add(copy.path)
       await copyFile(fileSystem, segment.path, copy.path)
-      this.leftovers.delete(copy.path)
+      leftovers.delete(copy.path)
       draft.original = segment
       draft.segment = copy
     }
@@ -338,12 +338,12 @@ export class SegmentWriter {
   }
 
   #discard({ path }: Segment): void {
-    const { files, fileSystem } = this.#options
+    const { files, fileSystem, leftovers } = this.#options
     files.forget(path)
     try {
       fileSystem.unlink(path)
     } catch {
-      this.leftovers.add(path)
+      leftovers.add(path)
     }
   }
 

@@ -51,6 +51,7 @@ test('blocks of a run that is not committed yet are counted once, whoever reads 
         key: 1,
         directory: 'p',
         refuge: 'refuge/1',
+        leftovers: new Set(),
         limits: { sizeBytes: 1024 * 1024, maxAgeUs: 1_000_000n },
         nextRunNumber: () => 1,
         randomU32: () => 7,

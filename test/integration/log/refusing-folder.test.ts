@@ -1,0 +1,232 @@
+/** The folder of one partition takes no files: all topics go on, that one too, and nothing has to be put right afterwards. */
+import assert from 'node:assert/strict'
+import * as fs from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { systemClock } from '../../../src/clock.ts'
+import { EdgeError } from '../../../src/errors.ts'
+import { LOG_SETTINGS, type Log, openLog, type Partition } from '../../../src/log/index.ts'
+import { openInspection } from '../../../src/log/inspect/store-inspection.ts'
+import { plainCodec } from '../../../src/log/io/block-codec.ts'
+import type { FileSystem } from '../../../src/log/io/file-system.ts'
+import { createNodeFileSystem } from '../../../src/log/io/node-file-system.ts'
+import { silentLogger } from '../../../src/logger.ts'
+import { defaultsOf } from '../../../src/setting.ts'
+import { eventually } from '../../support/eventually.ts'
+import { append, range, readAll } from '../../support/partition-steps.ts'
+import { recordsOf } from '../../support/records.ts'
+import { topicOptions } from '../../support/topic-options.ts'
+
+const SETTINGS = {
+  ...defaultsOf(LOG_SETTINGS),
+  journal_file_size: 256 * 1024,
+  journal_files: 3,
+  append_retry: 20,
+}
+const RECORD_SIZE = 8000
+/** Messages that fill a journal file. */
+const FILE_COUNT = 32
+
+/** Gives and takes no names in some folders, as those do that were made immutable (`chattr +i`). */
+function withImmutable(inner: FileSystem, folders: ReadonlySet<string>): FileSystem {
+  const refuse = (path: string): void => {
+    if (!folders.has(path.slice(0, path.lastIndexOf('/')))) return
+    throw new EdgeError('EDGE_IO', `EPERM on ${path}`, { details: { code: 'EPERM', path } })
+  }
+  return {
+    ...inner,
+    open(path, mode) {
+      if (mode === 'create') refuse(path)
+      return inner.open(path, mode)
+    },
+    rename(from, to) {
+      refuse(from)
+      refuse(to)
+      inner.rename(from, to)
+    },
+    unlink(path) {
+      refuse(path)
+      inner.unlink(path)
+    },
+  }
+}
+
+interface World {
+  readonly path: string
+  readonly immutable: Set<string>
+  readonly open: (path?: string) => Promise<Log>
+  readonly log: Log
+}
+
+/** A log with one topic of two partitions. */
+async function start(context: TestContext): Promise<World> {
+  const folder = fs.mkdtempSync(join(tmpdir(), 'edge-refusing-folder-'))
+  context.after(() => fs.rmSync(folder, { recursive: true, force: true }))
+  const immutable = new Set<string>()
+  const path = join(folder, 'data')
+  fs.mkdirSync(path)
+  const open = async (at = path): Promise<Log> => {
+    const fileSystem = withImmutable(createNodeFileSystem(at), immutable)
+    // As large in a segment as in the journal.
+    const options = { path: at, clock: systemClock, logger: silentLogger, settings: SETTINGS, codec: plainCodec }
+    const log = await openLog({ ...options, fileSystem })
+    context.after(() => log.close())
+    return log
+  }
+  const log = await open()
+  const { id } = await log.catalog.createStream('plant')
+  const options = topicOptions('durable', { segmentSizeBytes: 64 * 1024 })
+  await log.catalog.createTopic(id, { name: 'pumps', partitionCount: 2, options })
+  return { path, immutable, open, log }
+}
+
+function partitionsOf(log: Log): readonly [Partition, Partition] {
+  const [first, second] = log.catalog.topic(0, 'pumps')?.partitions ?? []
+  assert.ok(first && second)
+  return [first, second]
+}
+
+/** Some journal files full, half of it in either partition, from that number on. */
+async function fill(log: Log, from: number, count = 4 * FILE_COUNT): Promise<number> {
+  for (let number = from; number < from + count; number++) {
+    for (const partition of partitionsOf(log)) await append(log, partition, [recordsOf([number], RECORD_SIZE)])
+  }
+  return from + count
+}
+
+const eventsOf = (log: Log): string[] => log.findings().map(({ event }) => event)
+const folderOf = ({ key }: Partition): string => `streams/0/topics/0/${key}`
+const refugeOf = ({ key }: Partition): string => `refuge/${key}`
+const filesIn = (path: string, folder: string): string[] =>
+  fs.existsSync(join(path, folder)) ? fs.readdirSync(join(path, folder)) : []
+
+async function assertWhole(log: Log, count: number): Promise<void> {
+  for (const partition of partitionsOf(log)) {
+    assert.deepEqual(await readAll(partition, partition.logStartOffset), range(0, count))
+    assert.equal(partition.nextOffset, BigInt(count))
+  }
+}
+
+test('with a file in the place of its folder a partition goes on, over a stop and a start, and goes home when it is gone', async (context) => {
+  const { path, log, open } = await start(context)
+  const [first] = partitionsOf(log)
+  fs.writeFileSync(join(path, folderOf(first)), 'in the way')
+  const early = await fill(log, 0)
+  await eventually(() => first.segmentCount > 0, 'its messages are moved into segments')
+  assert.deepEqual(eventsOf(log), ['log.folder.refused'], 'told once')
+  assert.match(
+    log.findings()[0]?.text ?? '',
+    /streams\/0\/topics\/0\/\d+ of stream "plant", topic "pumps", partition 0 takes no files, .* kept in refuge\/\d+ until/,
+  )
+  assert.equal(log.stats().refusingFolderCount, 1)
+  assert.equal(log.stats().journalFileCount, SETTINGS.journal_files)
+  assert.ok(filesIn(path, refugeOf(first)).length > 0)
+  await assertWhole(log, early)
+  await log.close()
+
+  const again = await open()
+  await assertWhole(again, early)
+  fs.rmSync(join(path, folderOf(first)))
+  const late = await fill(again, early)
+  await eventually(() => filesIn(path, folderOf(first)).length > 0, 'the folder is made')
+  assert.deepEqual(eventsOf(again), [], 'it was not asked before it was free')
+  assert.equal(again.stats().refusingFolderCount, 0)
+  await assertWhole(again, late)
+  await again.close()
+  using inspection = openInspection({ path })
+  for (const partition of inspection.topics.flatMap(({ partitions }) => partitions)) {
+    const reading = inspection.read(partition)
+    for await (const { take } of reading.batches()) assert.equal(take, 1)
+    assert.equal(reading.counts.messageCount, late)
+  }
+  assert.deepEqual(inspection.findings, [])
+})
+
+test('a folder that is made immutable for a while is told once when it begins and once when it ends', async (context) => {
+  const { path, log, immutable } = await start(context)
+  const [first, second] = partitionsOf(log)
+  const early = await fill(log, 0)
+  immutable.add(folderOf(first))
+  const late = await fill(log, early)
+  await eventually(() => log.stats().refusingFolderCount === 1, 'noticed')
+  assert.deepEqual(filesIn(path, refugeOf(second)), [])
+  immutable.clear()
+  const end = await fill(log, late)
+  await eventually(() => log.stats().refusingFolderCount === 0, 'over')
+  assert.deepEqual(eventsOf(log), ['log.folder.refused', 'log.folder.resumed'])
+  const kept = filesIn(path, refugeOf(first))
+  await fill(log, end)
+  assert.deepEqual(filesIn(path, refugeOf(first)), kept, 'no more go there')
+  await assertWhole(log, end + 4 * FILE_COUNT)
+})
+
+test('large batches before and after the folder was made immutable are kept, also over a kill', async (context) => {
+  const { path, log, immutable, open } = await start(context)
+  const [first] = partitionsOf(log)
+  const addLarge = async (number: number): Promise<void> => {
+    for (const partition of partitionsOf(log)) await append(log, partition, [recordsOf([number], 600_000)])
+  }
+  let next = await fill(log, 0, 4)
+  await addLarge(next++)
+  immutable.add(folderOf(first))
+  await addLarge(next++)
+  next = await fill(log, next)
+  await eventually(() => first.segmentCount > 2, 'the first of them has become a segment')
+  await assertWhole(log, next)
+  await log.flush()
+
+  // The page cache as a kill leaves it.
+  const killed = `${path}-killed`
+  fs.cpSync(path, killed, { recursive: true })
+  fs.rmSync(join(killed, 'lock'), { force: true })
+  const again = await open(killed)
+  await assertWhole(again, next)
+  assert.ok(
+    again.findings().every(({ event, text }) => event === 'log.trash.stuck' && /\.external could not be removed/.test(text)),
+    'what could not be renamed is of no use any more, and cannot be removed',
+  )
+  immutable.clear()
+  next = await fill(again, next)
+  await assertWhole(again, next)
+})
+
+test('what lies in the refuge goes with retention, with a purge and with its topic', async (context) => {
+  const { path, log, immutable, open } = await start(context)
+  const [first, second] = partitionsOf(log)
+  immutable.add(folderOf(first))
+  immutable.add(folderOf(second))
+  await fill(log, 0)
+  await eventually(() => first.segmentCount > 2, 'some segments')
+  const before = filesIn(path, refugeOf(first)).length
+  await first.deleteSegments(2, null)
+  assert.equal(filesIn(path, refugeOf(first)).length, before - 2)
+  await second.purge()
+  assert.deepEqual(filesIn(path, refugeOf(second)), [])
+  await fill(log, 0)
+  await log.catalog.deleteTopic(0, 0)
+  await eventually(() => filesIn(path, 'refuge').length === 0, 'the folders go')
+  assert.equal(log.stats().refusingFolderCount, 0)
+
+  // A stop that came too early.
+  fs.mkdirSync(join(path, refugeOf(first)), { recursive: true })
+  fs.writeFileSync(join(path, refugeOf(first), '00000000000000000000.1.seg'), 'left')
+  await log.close()
+  const again = await open()
+  assert.deepEqual(filesIn(path, 'refuge'), [])
+  assert.ok(!eventsOf(again).includes('log.trash.stuck'))
+})
+
+test('where the disk takes no segment anywhere, appends wait as ever, and go on by themselves', async (context) => {
+  const { path, log, immutable } = await start(context)
+  const [first, second] = partitionsOf(log)
+  for (const partition of [first, second]) immutable.add(folderOf(partition)).add(refugeOf(partition))
+  const filled = fill(log, 0, 8 * FILE_COUNT)
+  await eventually(() => eventsOf(log).includes('log.repack.failed'), 'told')
+  const { journal_files, journal_file_size } = SETTINGS
+  await eventually(() => log.stats().journalUsedBytes > (journal_files - 1) * journal_file_size, 'the journal is full')
+  assert.equal(log.stats().refusingFolderCount, 0, 'it is not said to be one folder')
+  immutable.clear()
+  await assertWhole(log, await filled)
+  assert.deepEqual(filesIn(path, 'refuge'), [])
+})
