@@ -1,6 +1,7 @@
 /** Partitions whose folder takes no files: told once when it begins, and once when it has ended. */
-import type { EngineOptions } from './engine-options.ts'
+
 import type { EdgeError } from '../errors.ts'
+import type { EngineOptions } from './engine-options.ts'
 import { refugeFolder } from './io/refuge.ts'
 import type { LogPartition } from './partition.ts'
 import { partitionText } from './place-text.ts'

@@ -30,9 +30,9 @@ import { boundOf, Listeners, startQuic, startTcp, startWebsocket, startWebTransp
 import {
   reportCertificate,
   reportClock,
+  reportFolders,
   reportLog,
   reportRoute,
-  reportFolders,
   reportSpace,
   type SyncRouteStatus,
   startHealth,

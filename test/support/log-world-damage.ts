@@ -137,6 +137,16 @@ export function rotMore(parts: DamageParts): boolean {
   return kind?.(parts) === true
 }
 
+/** The folder of a partition takes no files from now on, or takes them again. */
+export function turnFolder({ random, disk: { refusing }, engine, note }: DamageParts): void {
+  const partitions = [...engine.partitions.values()]
+  const folder = partitions[random.below(partitions.length)]?.spec.directory
+  if (folder === undefined) return
+  const isTaken = refusing.delete(folder)
+  if (!isTaken) refusing.add(folder)
+  note(`${folder} ${isTaken ? 'takes files again' : 'takes no files'}`)
+}
+
 interface BlockPlace {
   readonly partition: LogPartition
   readonly segment: Segment

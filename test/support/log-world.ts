@@ -15,7 +15,7 @@ import { type LogEngine, openEngine } from '../../src/log/engine.ts'
 import { plainCodec } from '../../src/log/io/block-codec.ts'
 import { isDone } from '../../src/log/io/file-system.ts'
 import type { LogPartition } from '../../src/log/partition.ts'
-import { type DamageParts, rot, rotMore } from './log-world-damage.ts'
+import { type DamageParts, rot, rotMore, turnFolder } from './log-world-damage.ts'
 import type { WorldCounts, WorldOptions } from './log-world-options.ts'
 import {
   check,
@@ -112,7 +112,7 @@ export class LogWorld {
       return drained()
     }
     const { rotRate = 0, refusalRate = 0 } = this.#options
-    if (refusalRate > 0 && this.random.chance(refusalRate)) this.#turnFolder()
+    if (refusalRate > 0 && this.random.chance(refusalRate)) turnFolder(this.#damageParts)
     if (rotRate > 0 && this.random.chance(rotRate)) this.#rot(rotMore)
     const roll = this.random.below(1000)
     const keys = [...this.#known.keys()]
@@ -223,17 +223,6 @@ export class LogWorld {
     }
   }
 
-  /** The folder of a partition takes no files from now on, or takes them again. */
-  #turnFolder(): void {
-    const partitions = [...this.#live.partitions.values()]
-    const folder = partitions[this.random.below(partitions.length)]?.spec.directory
-    if (folder === undefined) return
-    const { refusing } = this.disk
-    const isTaken = refusing.delete(folder)
-    if (!isTaken) refusing.add(folder)
-    this.#note(`${folder} ${isTaken ? 'takes files again' : 'takes no files'}`)
-  }
-
   /** A producer's numbers without readings. */
   #skipNumbers(): void {
     const numbered = this.#producers.tagFor(this.#live.producers, 1)
@@ -328,7 +317,11 @@ export class LogWorld {
 
   #rot(rotOf: (parts: DamageParts) => boolean): void {
     if (this.#options.isRotting === false || this.disk.syncFailureRate > 0 || this.disk.shortWriteRate > 0) return
-    const isDone = rotOf({
+    if (rotOf(this.#damageParts)) this.counts.rots++
+  }
+
+  get #damageParts(): DamageParts {
+    return {
       random: this.random,
       disk: this.disk,
       engine: this.#live,
@@ -336,8 +329,7 @@ export class LogWorld {
       note: (text) => this.#note(text),
       rottenHeaders: this.#rottenHeaders,
       producers: this.#producers,
-    })
-    if (isDone) this.counts.rots++
+    }
   }
 
   // ---- crashes ------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@
  *
  * - A run begins on a page of its own in each file: the page before holds blocks whose journal file is gone already.
  * - A file on which something failed takes no more blocks. What it may have lost is still in the journal.
- * - What the partition's folder does not take lies in its refuge (`refuge.ts`), until the folder takes files again.
+ * - What the partition's folder does not take lies in its refuge (`segment-places.ts`), until the folder takes files again.
  */
 import { discard } from '../../discard.ts'
 import type { EdgeError } from '../../errors.ts'
@@ -24,28 +24,20 @@ import {
   SEGMENT_VERSION,
 } from '../core/segment-format.ts'
 import { type IndexEntry, SegmentIndex } from '../core/segment-index.ts'
-import { type FileSystem, isShortage } from './file-system.ts'
+import { isShortage } from './file-system.ts'
 import { syncFile } from './journal-file.ts'
-import { copyFile, createInFolder, isOfPlace } from './refuge.ts'
 import { sealBlockBody } from './sealed-blocks.ts'
 import { Segment } from './segment.ts'
-import type { SegmentFiles } from './segment-files.ts'
 import { type ReadSegmentHeader, readSegmentHeader } from './segment-header.ts'
+import { SegmentPlaces, type SegmentPlacesOptions } from './segment-places.ts'
 import { entryOf } from './segment-scan.ts'
 import type { StoreKeys } from './store-keys.ts'
 
-export interface SegmentWriterOptions {
-  readonly fileSystem: FileSystem
-  readonly files: SegmentFiles
+export interface SegmentWriterOptions extends SegmentPlacesOptions {
   readonly storeIdBytes: Uint8Array
   readonly keys: StoreKeys
   readonly checksum: Checksum
   readonly key: number
-  readonly directory: string
-  /** Where the files go that `directory` does not take. */
-  readonly refuge: string
-  /** Files of this run and of earlier ones that should be gone and could not be removed. */
-  readonly leftovers: Set<string>
   readonly limits: RollLimits
   readonly nextRunNumber: () => number
   readonly randomU32: () => number
@@ -78,15 +70,14 @@ export class SegmentWriter {
   readonly #options: SegmentWriterOptions
   readonly #drafts: Draft[] = []
   #writtenBytes = 0
-  /** Folders in which names were given or taken. */
-  readonly #touched = new Set<string>()
-  #isFolderNew: boolean
-  #refusal: EdgeError | undefined
+  readonly #places: SegmentPlaces
+  readonly #isFirst: boolean
 
   /** @param active the partition's last segment, if any. */
   constructor(options: SegmentWriterOptions, active: Segment | undefined) {
     this.#options = options
-    this.#isFolderNew = active === undefined
+    this.#places = new SegmentPlaces(options)
+    this.#isFirst = active === undefined
     if (active !== undefined && !active.isClosed) this.#continue(active)
   }
 
@@ -96,12 +87,12 @@ export class SegmentWriter {
 
   /** A partition's folder is made with its first segment, and again should it go missing. */
   get isFolderNew(): boolean {
-    return this.#isFolderNew
+    return this.#isFirst || this.#places.isFolderMade
   }
 
   /** Why the partition's folder did not take a file of this run. */
   get refusal(): EdgeError | undefined {
-    return this.#refusal
+    return this.#places.refusal
   }
 
   /** Whether files were begun. */
@@ -111,7 +102,7 @@ export class SegmentWriter {
 
   /** Whether names in that folder were made or taken: it must be synced before they count. */
   touches(directory: string): boolean {
-    return this.#touched.has(directory)
+    return this.#places.touches(directory)
   }
 
   /** @throws EDGE_DISK_FULL, EDGE_IO: call `abort` then. */
@@ -151,7 +142,7 @@ export class SegmentWriter {
   /** Takes a large batch's file among the segments, as it is. */
   adopt(segment: Segment): void {
     this.roll()
-    this.#touched.add(segment.directory)
+    this.#places.touch(segment.directory)
     const { sizeBytes, endOffset, lastAppendUs = 0n, isClockTrusted, lastBlockPosition, lastBoot } = segment
     this.#drafts.push({
       segment,
@@ -244,7 +235,7 @@ export class SegmentWriter {
       segment.isClosed = true
       // The journal still refers to it, by whichever name.
       if (isAdopted && original === undefined) continue
-      if (isNew) this.#discard(segment)
+      if (isNew) this.#places.discard(segment)
       else this.#cut(draft, lengthBefore)
     }
   }
@@ -255,16 +246,9 @@ export class SegmentWriter {
     try {
       this.#rename(segment)
     } catch (error) {
-      const { fileSystem, directory, refuge, leftovers } = this.#options
-      if (segment.directory !== directory || !isOfPlace(error, fileSystem)) throw error
-      const copy = segment.movedTo(refuge)
-      this.#touched.add(refuge)
-      this.#refusal ??= error
-      leftovers.add(copy.path)
-      await copyFile(fileSystem, segment.path, copy.path)
-      leftovers.delete(copy.path)
+      if (!this.#places.isHome(segment) || !this.#places.isOther(error)) throw error
+      draft.segment = await this.#places.copied(segment, error)
       draft.original = segment
-      draft.segment = copy
     }
   }
 
@@ -288,9 +272,10 @@ export class SegmentWriter {
     const isOpen = last !== undefined && !last.isSealed && !this.#isFull(last) && this.#keepHeader(last)
     if (!isOpen) this.roll()
     else if (!this.#isAwayFromHome(last)) return last
-    const home = this.#begunAtHome(block.baseOffset)
+    const begin = (directory: string): Draft => this.#begunIn(directory, block.baseOffset)
+    const home = this.#places.begunAtHome(begin)
     if (home === undefined && isOpen) return last
-    const draft = home ?? this.#begunIn(this.#options.refuge, block.baseOffset)
+    const draft = home ?? begin(this.#options.refuge)
     this.#drafts.push(draft)
     if (isOpen) this.#seal(last)
     return draft
@@ -298,7 +283,7 @@ export class SegmentWriter {
 
   /** An earlier run had to begin it in the refuge: once a run it is asked whether the folder takes files again. */
   #isAwayFromHome({ segment, isNew, entries }: Draft): boolean {
-    return segment.directory === this.#options.refuge && !isNew && entries.length === 0
+    return !this.#places.isHome(segment) && !isNew && entries.length === 0
   }
 
   /** That file takes no more; one of this run that took nothing is no part of it. @throws `refusal` where no other is left. */
@@ -307,9 +292,9 @@ export class SegmentWriter {
     draft.isSealed = true
     if (!isNew || entries.length > 0) return
     this.#drafts.splice(this.#drafts.indexOf(draft), 1)
-    this.#discard(segment)
-    if (segment.directory !== this.#options.directory) throw refusal
-    this.#refusal = refusal
+    this.#places.discard(segment)
+    if (!this.#places.isHome(segment)) throw refusal
+    this.#places.refusal = refusal
   }
 
   /** What it was given takes nothing that was there before. @returns why it does not take the bytes, where another one may. */
@@ -319,7 +304,7 @@ export class SegmentWriter {
       this.#write(draft, bytes, position)
       return undefined
     } catch (error) {
-      if (!isOfPlace(error, this.#options.fileSystem)) throw error
+      if (!this.#places.isOther(error)) throw error
       this.#cut(draft, length)
       draft.length = length
       draft.segment.isClosed = true
@@ -334,16 +319,6 @@ export class SegmentWriter {
       files.forget(segment.path)
     } catch {
       // The next file's name says where this one ends, and the journal's first offset what counts at all.
-    }
-  }
-
-  #discard({ path }: Segment): void {
-    const { files, fileSystem, leftovers } = this.#options
-    files.forget(path)
-    try {
-      fileSystem.unlink(path)
-    } catch {
-      leftovers.add(path)
     }
   }
 
@@ -364,7 +339,7 @@ export class SegmentWriter {
       // How full it is, a start of the edge does not tell.
       if (segment.blockCount === undefined) this.#options.files.index(segment)
     } catch (error) {
-      if (!isOfPlace(error, this.#options.fileSystem)) throw error
+      if (!this.#places.isOther(error)) throw error
       segment.isClosed = true
       return
     }
@@ -383,21 +358,8 @@ export class SegmentWriter {
     })
   }
 
-  /** @returns undefined when the partition's folder takes no file in this run. @throws EDGE_DISK_FULL; EDGE_IO in a shortage. */
-  #begunAtHome(baseOffset: bigint): Draft | undefined {
-    const { directory, fileSystem } = this.#options
-    if (this.#refusal !== undefined) return undefined
-    try {
-      return this.#begunIn(directory, baseOffset)
-    } catch (error) {
-      if (!isOfPlace(error, fileSystem)) throw error
-      this.#refusal = error
-      return undefined
-    }
-  }
-
   #begunIn(directory: string, baseOffset: bigint): Draft {
-    const { fileSystem, key, keys, storeIdBytes, nowUs } = this.#options
+    const { key, keys, storeIdBytes, nowUs } = this.#options
     const [runNumber, seed] = [this.#options.nextRunNumber(), this.#options.randomU32()]
     const encryptionKeyId = keys.currentId
     const header = areaOf(new Uint8Array(SEGMENT_HEADER_SIZE))
@@ -406,10 +368,7 @@ export class SegmentWriter {
     const cipher = keys.cipherFor(header.bytes, encryptionKeyId)
     const segment = new Segment({ directory, baseOffset, runNumber, seed, cipher })
     segment.index = new SegmentIndex()
-    createInFolder(fileSystem, segment.path, () => {
-      this.#isFolderNew = true
-    }).close()
-    this.#touched.add(directory)
+    this.#places.create(segment)
     const draft: Draft = {
       segment,
       isNew: true,
@@ -426,7 +385,7 @@ export class SegmentWriter {
     try {
       this.#write(draft, header.bytes, 0)
     } catch (error) {
-      this.#discard(segment)
+      this.#places.discard(segment)
       throw error
     }
     return draft

@@ -50,12 +50,15 @@ export function reportSpace(log: Pick<Log, 'stats'>): PartReport {
 /** Nothing is lost or refused for it. */
 export function reportFolders(log: Pick<Log, 'stats'>): PartReport {
   const { refusingFolderCount: count } = log.stats()
-  const what = count === 1 ? 'the folder of 1 partition takes' : `the folders of ${count} partitions take`
+  const text =
+    count === 1
+      ? 'the folder of 1 partition takes no files, its messages are kept in another one'
+      : `the folders of ${count} partitions take no files, their messages are kept in others`
   return {
     name: 'folders',
     kind: 'folders',
     state: count === 0 ? 'running' : 'failed',
-    cause: count === 0 ? '' : `${what} no files, their messages are kept in another one`,
+    cause: count === 0 ? '' : text,
     waiting: 0,
     progress: 0,
     isEssential: false,

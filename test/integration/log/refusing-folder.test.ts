@@ -183,7 +183,9 @@ test('large batches before and after the folder was made immutable are kept, als
   const again = await open(killed)
   await assertWhole(again, next)
   assert.ok(
-    again.findings().every(({ event, text }) => event === 'log.trash.stuck' && /\.external could not be removed/.test(text)),
+    again
+      .findings()
+      .every(({ event, text }) => event === 'log.trash.stuck' && /\.external could not be removed/.test(text)),
     'what could not be renamed is of no use any more, and cannot be removed',
   )
   immutable.clear()

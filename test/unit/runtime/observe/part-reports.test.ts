@@ -4,6 +4,7 @@ import { HealthWatch } from '../../../../src/runtime/observe/health.ts'
 import {
   reportCertificate,
   reportClock,
+  reportFolders,
   reportLog,
   reportRoute,
   reportSpace,
@@ -130,6 +131,17 @@ test('an upstream that waits for its budget, as it is meant to, is no trouble', 
 
 test('a route that was stopped is failed at once', () => {
   assert.equal(reportRoute({ ...ROUTE, state: 'stopped' }).state, 'failed')
+})
+
+test('a folder that takes no files makes the runtime degraded, not unready, until it does', () => {
+  const log = new MemoryLog()
+  const watch = new HealthWatch()
+  const refusing = { stats: () => ({ ...log.stats(), refusingFolderCount: 1 }) }
+  const { status, checks } = watch.observe([reportLog(log), reportFolders(refusing)], 0)
+  assert.equal(status, 'degraded')
+  assert.equal(checks[1]?.cause, 'the folder of 1 partition takes no files, its messages are kept in another one')
+  assert.match(checks[1]?.action ?? '', /lsattr/)
+  assert.equal(watch.observe([reportLog(log), reportFolders(log)], 1e6).status, 'ready')
 })
 
 test('topics that are full and a disk over its budget make the runtime degraded, not unready, until there is room', () => {
