@@ -30,7 +30,6 @@ export interface RepackRules {
   readonly isRecycledBeforeSync?: boolean
   readonly isDirectorySyncSkipped?: boolean
   readonly isSegmentAlignmentSkipped?: boolean
-  readonly isLeftoverIgnored?: boolean
 }
 
 export interface RepackerOptions {
@@ -290,8 +289,7 @@ export class Repacker {
     for (const { partition, writer } of jobs) {
       if (partition.isRemoved) continue
       await writer.sync()
-      if (!this.#options.rules?.isLeftoverIgnored)
-        await this.#unlessRemoved(partition, () => clearAway(this.#options.fileSystem, partition.leftovers))
+      await this.#unlessRemoved(partition, () => clearAway(this.#options.fileSystem, partition.leftovers))
       noteNames(partition, writer)
       // Without a segment no name can end one.
       const isAny = partition.segments.length > 0 || writer.hasBegun

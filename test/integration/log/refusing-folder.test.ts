@@ -9,7 +9,7 @@ import { EdgeError } from '../../../src/errors.ts'
 import { LOG_SETTINGS, type Log, openLog, type Partition } from '../../../src/log/index.ts'
 import { openInspection } from '../../../src/log/inspect/store-inspection.ts'
 import { plainCodec } from '../../../src/log/io/block-codec.ts'
-import type { FileSystem } from '../../../src/log/io/file-system.ts'
+import type { FileSystem, LogFile } from '../../../src/log/io/file-system.ts'
 import { createNodeFileSystem } from '../../../src/log/io/node-file-system.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
@@ -28,17 +28,40 @@ const RECORD_SIZE = 8000
 /** Messages that fill a journal file. */
 const FILE_COUNT = 32
 
-/** Gives and takes no names in some folders, as those do that were made immutable (`chattr +i`). */
-function withImmutable(inner: FileSystem, folders: ReadonlySet<string>): FileSystem {
+/** What happens at the disk, beside folders that were made immutable (`chattr +i`). */
+interface Faults {
+  /** Called when a segment is synced; the sync fails when it says so. */
+  isSyncFailing: (path: string) => boolean
+  /** Journal files are not recycled. */
+  isRecyclingFailing: boolean
+}
+
+/** Gives and takes no names in some folders. */
+function withImmutable(inner: FileSystem, folders: ReadonlySet<string>, faults: Faults): FileSystem {
+  const failing = (path: string, file: LogFile): LogFile => ({
+    size: () => file.size(),
+    read: (target, position) => file.read(target, position),
+    readLater: (target, position) => file.readLater(target, position),
+    write(bytesView, position) {
+      if (position === 0 && path.startsWith('journal/') && faults.isRecyclingFailing) throw failure('EIO', path)
+      file.write(bytesView, position)
+    },
+    datasync(done) {
+      if (path.endsWith('.seg') && faults.isSyncFailing(path)) setImmediate(done, failure('EIO', path))
+      else file.datasync(done)
+    },
+    truncate: (size) => file.truncate(size),
+    close: () => file.close(),
+  })
   const refuse = (path: string): void => {
     if (!folders.has(path.slice(0, path.lastIndexOf('/')))) return
-    throw new EdgeError('EDGE_IO', `EPERM on ${path}`, { details: { code: 'EPERM', path } })
+    throw failure('EPERM', path)
   }
   return {
     ...inner,
     open(path, mode) {
       if (mode === 'create') refuse(path)
-      return inner.open(path, mode)
+      return failing(path, inner.open(path, mode))
     },
     rename(from, to) {
       refuse(from)
@@ -52,8 +75,12 @@ function withImmutable(inner: FileSystem, folders: ReadonlySet<string>): FileSys
   }
 }
 
+const failure = (code: string, path: string): EdgeError =>
+  new EdgeError('EDGE_IO', `${code} on ${path}`, { details: { code, path } })
+
 interface World {
   readonly path: string
+  readonly faults: Faults
   readonly immutable: Set<string>
   readonly open: (path?: string) => Promise<Log>
   readonly log: Log
@@ -64,10 +91,11 @@ async function start(context: TestContext): Promise<World> {
   const folder = fs.mkdtempSync(join(tmpdir(), 'edge-refusing-folder-'))
   context.after(() => fs.rmSync(folder, { recursive: true, force: true }))
   const immutable = new Set<string>()
+  const faults: Faults = { isSyncFailing: () => false, isRecyclingFailing: false }
   const path = join(folder, 'data')
   fs.mkdirSync(path)
   const open = async (at = path): Promise<Log> => {
-    const fileSystem = withImmutable(createNodeFileSystem(at), immutable)
+    const fileSystem = withImmutable(createNodeFileSystem(at), immutable, faults)
     // As large in a segment as in the journal.
     const options = { path: at, clock: systemClock, logger: silentLogger, settings: SETTINGS, codec: plainCodec }
     const log = await openLog({ ...options, fileSystem })
@@ -78,7 +106,7 @@ async function start(context: TestContext): Promise<World> {
   const { id } = await log.catalog.createStream('plant')
   const options = topicOptions('durable', { segmentSizeBytes: 64 * 1024 })
   await log.catalog.createTopic(id, { name: 'pumps', partitionCount: 2, options })
-  return { path, immutable, open, log }
+  return { path, immutable, faults, open, log }
 }
 
 function partitionsOf(log: Log): readonly [Partition, Partition] {
@@ -217,6 +245,61 @@ test('what lies in the refuge goes with retention, with a purge and with its top
   const again = await open()
   assert.deepEqual(filesIn(path, 'refuge'), [])
   assert.ok(!eventsOf(again).includes('log.trash.stuck'))
+})
+
+test('names that a run which failed could not take back are emptied before another one counts', async (context) => {
+  const { path, log, immutable, faults, open } = await start(context)
+  const [first] = partitionsOf(log)
+  const left: string[] = []
+  faults.isSyncFailing = (synced) => {
+    if (!synced.startsWith(folderOf(first))) return false
+    faults.isSyncFailing = () => false
+    immutable.add(folderOf(first))
+    left.push(...filesIn(path, folderOf(first)))
+    return true
+  }
+  const count = await fill(log, 0)
+  await eventually(() => first.segmentCount > 2, 'the next try is done')
+  assert.ok(left.length > 0)
+  const sizes = left.map((name) => fs.statSync(join(path, folderOf(first), name)).size)
+  assert.deepEqual(sizes, Array(left.length).fill(0))
+  await assertWhole(log, count)
+  await log.close()
+  const again = await open()
+  await assertWhole(again, count)
+  immutable.clear()
+  await again.close()
+  await assertWhole(await open(), count)
+  assert.deepEqual(
+    left.filter((name) => filesIn(path, folderOf(first)).includes(name)),
+    [],
+  )
+})
+
+test('after a kill what the journal holds as well is emptied where it cannot be removed', async (context) => {
+  const { path, log, immutable, faults, open } = await start(context)
+  const [first] = partitionsOf(log)
+  await eventually(() => log.stats().journalFileCount === SETTINGS.journal_files, 'all files are there')
+  faults.isRecyclingFailing = true
+  const count = await fill(log, 0, FILE_COUNT)
+  await eventually(() => eventsOf(log).includes('log.repack.failed'), 'packed, and not recycled')
+  const killed = `${path}-killed`
+  fs.cpSync(path, killed, { recursive: true })
+  fs.rmSync(join(killed, 'lock'), { force: true })
+  faults.isRecyclingFailing = false
+  immutable.add(folderOf(first))
+  const packed = filesIn(killed, folderOf(first))
+  assert.ok(packed.length > 0)
+  const again = await open(killed)
+  assert.deepEqual(
+    packed.map((name) => fs.statSync(join(killed, folderOf(first), name)).size),
+    Array(packed.length).fill(0),
+  )
+  assert.equal(eventsOf(again)[0], 'log.trash.stuck')
+  await assertWhole(again, count)
+  const late = await fill(again, count)
+  await eventually(() => filesIn(killed, refugeOf(first)).length > 0, 'packed again')
+  await assertWhole(again, late)
 })
 
 test('where the disk takes no segment anywhere, appends wait as ever, and go on by themselves', async (context) => {

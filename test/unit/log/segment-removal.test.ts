@@ -17,12 +17,14 @@ test('files go a few at a time, the floor first', async () => {
   let removedCount = 0
   const partition = {
     key: 1,
+    spec: { directory: 'home' },
     logStartOffset: 0n,
     isRemoved: false,
     externals: new Map(),
     areNamesDirty: false,
     segments: Array.from({ length: COUNT }, (_, at) => ({
       path: `${at}`,
+      directory: 'home',
       endOffset: BigInt(at + 1),
       isClosed: at > 0,
     })),
