@@ -61,16 +61,20 @@ async function killedStore(context: TestContext): Promise<string> {
   const living = join(folder, 'living')
   const log = await open(living)
   const stream = await log.catalog.createStream('plant')
+  // No segment can be made: neither the folder is one, nor the refuge.
+  fs.writeFileSync(join(living, 'refuge'), '')
   for (const name of TOPICS) {
     await log.catalog.createTopic(stream.id, { name, partitionCount: 1, options: topicOptions('durable') })
     const partition = partitionOf(log, name)
-    // No segment can be made: its folder is none.
     fs.rmSync(folderOf(living, partition), { recursive: true, force: true })
     fs.writeFileSync(folderOf(living, partition), '')
     for (let count = 0; count < (name === 'newest' ? 1 : BATCHES_PER_FILE); count++) await append(partition)
   }
   const path = copyOf(living, 'killed')
-  for (const name of TOPICS) for (const root of [living, path]) fs.rmSync(folderOf(root, partitionOf(log, name)))
+  for (const root of [living, path]) {
+    for (const name of TOPICS) fs.rmSync(folderOf(root, partitionOf(log, name)))
+    fs.rmSync(join(root, 'refuge'))
+  }
   await log.close()
   assert.deepEqual(
     journalFiles(path).map((file) => groupsOf(file).length),
