@@ -16,6 +16,7 @@ import { isFlashDevice } from './io/flash-device.ts'
 import { checkJournalVersions } from './io/journal-recovery.ts'
 import { readStoreKeys } from './io/key-source.ts'
 import { createNodeFileSystem, machineBootId } from './io/node-file-system.ts'
+import { refugeFolder } from './io/refuge.ts'
 import type { StoreKeys } from './io/store-keys.ts'
 import { journalWitness } from './journal-start.ts'
 import { keyCheckOf, refuseWrongKeys } from './key-check.ts'
@@ -175,7 +176,9 @@ function flashBudget({ settings, path }: OpenLogOptions): number {
 }
 
 function setAside({ fileSystem, findings, names }: Parts, path: string, nowUs: bigint): void {
-  const owner = names.catalog.specs().find(({ directory }) => path.startsWith(`${directory}/`))
+  const owner = names.catalog
+    .specs()
+    .find(({ directory, key }) => [directory, refugeFolder(key)].some((folder) => path.startsWith(`${folder}/`)))
   const what = owner === undefined ? path : `${path} of ${partitionText(names.catalog, owner)}`
   try {
     const target = names.quarantine.take(path, nowUs)

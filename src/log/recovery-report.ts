@@ -183,7 +183,7 @@ export function reportAdopted(
   report({
     event: 'log.recovery.unknown_key',
     level: 'error',
-    text: `the journal holds messages of partition key ${key}, which no descriptor names: they are kept in ${place}`,
+    text: `there are messages of partition key ${key}, which no descriptor names: they are kept in ${place}`,
     fields: { partition_key: key, stream_id: streamId, topic_id: topicId },
   })
 }

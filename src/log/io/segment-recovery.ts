@@ -111,10 +111,10 @@ export function recoverSegments(options: SegmentRecoveryOptions): RecoveredSegme
   const externals: Segment[] = []
   const copyPaths: string[] = []
   for (const file of referred) {
-    const original = referred.find(({ directory, runNumber }) => directory === home && runNumber === file.runNumber)
-    const isCopy = original !== undefined && file.directory !== home
+    const isAway = file.directory !== home
+    const original = isAway && referred.find((each) => each.directory === home && each.runNumber === file.runNumber)
     // The original is whole, a copy in the refuge may have been cut short.
-    if (isCopy && (!original.isExternal || isRepeated(file))) copyPaths.push(file.path)
+    if (original && (!original.isExternal || isRepeated(file))) copyPaths.push(file.path)
     // A large batch that has become a segment, and lies where segments count.
     else if (!file.isExternal && journalFrom !== undefined && !isRepeated(file)) found.push(file)
     else {

@@ -247,6 +247,29 @@ test('what lies in the refuge goes with retention, with a purge and with its top
   assert.ok(!eventsOf(again).includes('log.trash.stuck'))
 })
 
+test('what lies in the refuge of a partition whose descriptor and its copy are lost is kept in a topic of its own', async (context) => {
+  const { path, log, open } = await start(context)
+  const [first, second] = partitionsOf(log)
+  fs.writeFileSync(join(path, folderOf(first)), 'in the way')
+  const count = await fill(log, 0)
+  await log.close()
+  fs.rmSync(join(path, 'streams/0/topics/0/topic.json'))
+  for (const name of fs.readdirSync(path)) if (name.startsWith('metadata.sqlite')) fs.rmSync(join(path, name))
+  // All that the journal knows of it lies in the refuge as well.
+  fs.rmSync(join(path, 'journal'), { recursive: true })
+  const again = await open()
+  const found = [`recovered-${second.key}`, `recovered-${first.key}`].map((name) => {
+    const topic = [...again.catalog.streams.values()].flatMap(({ topics }) => [...topics.values()])
+    const [partition] = topic.find((each) => each.name === name)?.partitions ?? []
+    return partition ?? assert.fail(`topic ${name} is missing`)
+  })
+  for (const partition of found) {
+    const numbers = await readAll(partition)
+    assert.ok(numbers.length > 0 && numbers.length <= count)
+    assert.deepEqual(numbers, range(0, numbers.length))
+  }
+})
+
 test('names that a run which failed could not take back are emptied before another one counts', async (context) => {
   const { path, log, immutable, faults, open } = await start(context)
   const [first] = partitionsOf(log)
