@@ -1,6 +1,6 @@
 /** Segments that count although a killed process may not have synced them: they are synced before anything is recycled. */
 import { markFailure } from './io/failure-mark.ts'
-import type { FileSystem } from './io/file-system.ts'
+import { type FileSystem, openToRead } from './io/file-system.ts'
 import { syncFile } from './io/journal-file.ts'
 import { folderOf, foldersNaming } from './io/refuge.ts'
 
@@ -17,7 +17,7 @@ export async function syncFound(fileSystem: FileSystem, paths: readonly string[]
 }
 
 async function syncOne(fileSystem: FileSystem, path: string): Promise<void> {
-  const handle = fileSystem.open(path, 'existing')
+  const handle = openToRead(fileSystem, path)
   try {
     await syncFile(handle)
   } finally {

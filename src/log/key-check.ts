@@ -7,10 +7,11 @@ import { parseStore } from './catalog/descriptor.ts'
 import { DescriptorFiles, type Found } from './catalog/descriptor-files.ts'
 import { numberOf, partitionFolder, STORE_FILE, STREAMS, topicFolder, topicsFolder } from './catalog/layout.ts'
 import { parseSegmentName } from './core/segment-format.ts'
-import type { FileSystem, LogFile } from './io/file-system.ts'
+import { type FileSystem, type LogFile, openToRead } from './io/file-system.ts'
 import { journalPath } from './io/journal-file.ts'
 import { readJournalHeader } from './io/journal-header.ts'
 import { keyWrong } from './io/key-source.ts'
+import { REFUGE, refugeFolder } from './io/refuge.ts'
 import { type NamedSegment, readSegmentHeader } from './io/segment-header.ts'
 import { formatKeyId, type StoreKeys } from './io/store-keys.ts'
 
@@ -77,17 +78,22 @@ function* sealedFiles(fileSystem: FileSystem): Generator<{ path: string; keyId: 
 }
 
 function* segmentFiles(fileSystem: FileSystem): Generator<{ file: NamedSegment; key: number }> {
-  for (const streamId of numbersIn(fileSystem, STREAMS)) {
-    for (const topicId of numbersIn(fileSystem, topicsFolder(streamId))) {
-      for (const key of numbersIn(fileSystem, topicFolder(streamId, topicId))) {
-        const folder = partitionFolder(streamId, topicId, key)
-        for (const { name } of fileSystem.list(folder)) {
-          const parsed = parseSegmentName(name)
-          if (parsed !== undefined) yield { file: { path: `${folder}/${name}`, ...parsed }, key }
-        }
-      }
+  for (const { folder, key } of segmentFolders(fileSystem)) {
+    for (const { name } of fileSystem.list(folder)) {
+      const parsed = parseSegmentName(name)
+      if (parsed !== undefined) yield { file: { path: `${folder}/${name}`, ...parsed }, key }
     }
   }
+}
+
+function* segmentFolders(fileSystem: FileSystem): Generator<{ folder: string; key: number }> {
+  for (const streamId of numbersIn(fileSystem, STREAMS)) {
+    for (const topicId of numbersIn(fileSystem, topicsFolder(streamId))) {
+      for (const key of numbersIn(fileSystem, topicFolder(streamId, topicId)))
+        yield { folder: partitionFolder(streamId, topicId, key), key }
+    }
+  }
+  for (const key of numbersIn(fileSystem, REFUGE)) yield { folder: refugeFolder(key), key }
 }
 
 const numbersIn = (fileSystem: FileSystem, folder: string): readonly number[] =>
@@ -98,7 +104,7 @@ const numbersIn = (fileSystem: FileSystem, folder: string): readonly number[] =>
     .filter((number) => number !== null)
 
 function withFile<T>(fileSystem: FileSystem, path: string, use: (handle: LogFile) => T): T {
-  const handle = fileSystem.open(path, 'existing')
+  const handle = openToRead(fileSystem, path)
   try {
     return use(handle)
   } finally {

@@ -281,8 +281,8 @@ export class SimDisk {
     return inode
   }
 
-  #open(path: string, mode: 'existing' | 'create'): SimInode {
-    if (mode === 'existing') return this.#file(path)
+  #open(path: string, mode: Parameters<FileSystem['open']>[1]): SimInode {
+    if (mode !== 'create') return this.#file(path)
     if (this.#names.has(path)) throw new EdgeError('EDGE_IO', `EEXIST on ${path}`, { details: { code: 'EEXIST' } })
     if (folderOf(path) !== '' && this.#names.get(folderOf(path)) !== 'folder') {
       throw new EdgeError('EDGE_IO', `ENOENT on ${path}`, { details: { code: 'ENOENT' } })

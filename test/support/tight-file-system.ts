@@ -20,7 +20,7 @@ export class TightFileSystem implements FileSystem {
     return this.#inner.list(path)
   }
 
-  open(path: string, mode: 'existing' | 'create'): LogFile {
+  open(path: string, mode: Parameters<FileSystem['open']>[1]): LogFile {
     if (mode === 'create') this.#refuseReadOnly(path)
     return this.#wrapped(path, this.#inner.open(path, mode))
   }

@@ -10,8 +10,12 @@ import { EdgeError, systemCodeOf } from '../../errors.ts'
 export interface FileSystem {
   /** @returns names in a folder; empty when it does not exist. */
   list(path: string): readonly DirectoryEntry[]
-  /** Opens for reading and writing. `create`: the file must not exist yet. @throws EDGE_IO with code ENOENT or EEXIST. */
-  open(path: string, mode: 'existing' | 'create'): LogFile
+  /**
+   * Opens for reading and writing, or with `reading` for that alone. `create`: the file must not exist yet.
+   *
+   * @throws EDGE_IO with code ENOENT or EEXIST.
+   */
+  open(path: string, mode: 'existing' | 'reading' | 'create'): LogFile
   /** Makes a folder and its parents; no error when it is there. */
   makeDirectory(path: string): void
   rename(from: string, to: string): void
@@ -38,6 +42,19 @@ export function isShortage(error: unknown): boolean {
 
 /** Whether there is no such file or folder. */
 export const isMissing = (error: unknown): boolean => systemCodeOf(error) === 'ENOENT'
+
+/** Writing is forbidden, reading may not be: an immutable file, a disk that was made read-only. */
+const READ_ONLY_CODES: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS'])
+
+/** An existing file, for reading at least: who writes to it may be refused. */
+export function openToRead(fileSystem: Pick<FileSystem, 'open'>, path: string): LogFile {
+  try {
+    return fileSystem.open(path, 'existing')
+  } catch (error) {
+    if (!READ_ONLY_CODES.has(systemCodeOf(error))) throw error
+    return fileSystem.open(path, 'reading')
+  }
+}
 
 /** Whether the disk did it; for what can as well be left undone. */
 export function isDone(call: () => void): boolean {

@@ -44,10 +44,12 @@ function list(path: string): readonly DirectoryEntry[] {
   }
 }
 
-function openFile(path: string, mode: 'existing' | 'create'): LogFile {
+const OPEN_FLAGS = { existing: 'r+', reading: 'r', create: 'wx+' } as const
+
+function openFile(path: string, mode: keyof typeof OPEN_FLAGS): LogFile {
   return new NodeFile(
     path,
-    checked(path, () => fs.openSync(path, mode === 'create' ? 'wx+' : 'r+')),
+    checked(path, () => fs.openSync(path, OPEN_FLAGS[mode])),
   )
 }
 

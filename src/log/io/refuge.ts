@@ -8,7 +8,7 @@
  * disk: the refuge takes the file, or it was the disk.
  */
 import { EdgeError } from '../../errors.ts'
-import { type FileSystem, isMissing, isShortage, type LogFile } from './file-system.ts'
+import { type FileSystem, isMissing, isShortage, type LogFile, openToRead } from './file-system.ts'
 import { syncFile } from './journal-file.ts'
 
 export const REFUGE = 'refuge'
@@ -49,7 +49,7 @@ export function foldersNaming(directory: string): readonly string[] {
 export async function copyFile(fileSystem: FileSystem, from: string, to: string): Promise<void> {
   // What an earlier try left.
   fileSystem.unlink(to)
-  const source = fileSystem.open(from, 'existing')
+  const source = openToRead(fileSystem, from)
   let target: LogFile | undefined
   try {
     target = createInFolder(fileSystem, to)

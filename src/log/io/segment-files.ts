@@ -1,7 +1,7 @@
 /** The segment files of a store: keeps few of them open, and knows where their blocks lie. */
 import { type IndexEntry, SegmentIndex } from '../core/segment-index.ts'
 import { BlockLoader, type BlockLoaderOptions } from './block-loader.ts'
-import type { FileSystem, LogFile } from './file-system.ts'
+import { type FileSystem, type LogFile, openToRead } from './file-system.ts'
 import { HeldIndexes } from './held-indexes.ts'
 import type { Segment } from './segment.ts'
 import {
@@ -44,7 +44,7 @@ export class SegmentFiles {
   }
 
   file(path: string): LogFile {
-    const handle = this.#open.get(path) ?? this.#options.fileSystem.open(path, 'existing')
+    const handle = this.#open.get(path) ?? openToRead(this.#options.fileSystem, path)
     this.#open.delete(path)
     this.#open.set(path, handle)
     for (const [oldest, each] of this.#open) {

@@ -17,7 +17,7 @@ import {
   parseSegmentName,
   SEGMENT_HEADER_SIZE,
 } from '../core/segment-format.ts'
-import type { FileSystem, LogFile } from './file-system.ts'
+import { type FileSystem, type LogFile, openToRead } from './file-system.ts'
 import { Segment } from './segment.ts'
 import { type DamagedJournal, type FoundBlocks, intactEnd } from './segment-extent.ts'
 import { type NamedSegment, type ReadSegmentHeader, readSegmentHeader } from './segment-header.ts'
@@ -145,7 +145,7 @@ function countsFrom(files: readonly Found[], options: SegmentRecoveryOptions): b
 /** One at a time; it ends at one without a header. */
 function* opened(files: readonly Found[], options: SegmentRecoveryOptions): Generator<FoundBlocks> {
   for (const [number, file] of files.entries()) {
-    const handle = options.fileSystem.open(file.path, 'existing')
+    const handle = openToRead(options.fileSystem, file.path)
     try {
       const header = readHeader(handle, file, options)
       if (header === undefined) return
@@ -176,7 +176,7 @@ function withoutTwins(found: readonly Found[], options: SegmentRecoveryOptions, 
 }
 
 function hasMessages(found: Found, options: SegmentRecoveryOptions): boolean {
-  const handle = options.fileSystem.open(found.path, 'existing')
+  const handle = openToRead(options.fileSystem, found.path)
   try {
     const header = readHeader(handle, found, options)
     return (
@@ -190,7 +190,7 @@ function hasMessages(found: Found, options: SegmentRecoveryOptions): boolean {
 
 /** One block, under the name it had before or after it was taken among the segments. */
 function openExternal(found: Found, options: SegmentRecoveryOptions, isExternal: boolean): Segment | undefined {
-  const handle = options.fileSystem.open(found.path, 'existing')
+  const handle = openToRead(options.fileSystem, found.path)
   try {
     const header = readHeader(handle, found, options)
     if (header === undefined) return undefined
@@ -241,7 +241,7 @@ function openFromBehind(
 
 /** A file that was not looked into: it ends where the next one begins. Its seed is read with its first block. */
 function byName(found: Found, endOffset: bigint, options: SegmentRecoveryOptions): Segment {
-  const handle = options.fileSystem.open(found.path, 'existing')
+  const handle = openToRead(options.fileSystem, found.path)
   try {
     const header = readHeader(handle, found, options)
     const { seed = 0, cipher } = header ?? {}
@@ -257,7 +257,7 @@ function byName(found: Found, endOffset: bigint, options: SegmentRecoveryOptions
 }
 
 function openLast(found: Found, options: SegmentRecoveryOptions): { segment: Segment; lostSize: number } | undefined {
-  const handle = options.fileSystem.open(found.path, 'existing')
+  const handle = openToRead(options.fileSystem, found.path)
   try {
     const header = readHeader(handle, found, options)
     if (header === undefined) return undefined

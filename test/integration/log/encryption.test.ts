@@ -337,6 +337,32 @@ test('turned off, new files are plain, and the key is needed only as long as a f
   assert.equal((await partitionIn(log)).nextOffset, 4020n)
 })
 
+test('the key is needed also where only what a partition has in its refuge is sealed with it', async (context) => {
+  const path = folder(context)
+  const off = { ...SEALED, enabled: false }
+  let count = 2500
+  {
+    await using log = await open(path)
+    const partition = await partitionIn(log)
+    const inTheWay = join(path, `streams/0/topics/0/${partition.key}`)
+    fs.writeFileSync(inTheWay, '')
+    await append(log, partition, batchesOf(0, count))
+    await until(() => partition.segmentCount > 0)
+    fs.rmSync(inTheWay)
+  }
+  {
+    await using log = await open(path, off)
+    const partition = await partitionIn(log)
+    for (; journalOf(path).some((file) => keyIdIn(file) !== 0); count += 500)
+      await append(log, partition, batchesOf(count, count + 500))
+    await until(() => segmentsOf(path).length > 0)
+    for (const file of segmentsOf(path).filter((each) => keyIdIn(each) !== 0)) fs.rmSync(file)
+  }
+  await assert.rejects(open(path, PLAIN), isKeyWrong)
+  await using log = await open(path, off)
+  assert.equal((await partitionIn(log)).nextOffset, BigInt(count))
+})
+
 test('a new key seals new files, the previous one opens the old, and without it the start is refused', async (context) => {
   const path = folder(context)
   await writtenStore(path)

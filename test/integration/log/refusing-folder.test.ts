@@ -32,6 +32,8 @@ const FILE_COUNT = 32
 interface Faults {
   /** Called when a segment is synced; the sync fails when it says so. */
   isSyncFailing: (path: string) => boolean
+  /** The files in such folders are immutable as well (`chattr -R`). */
+  areFilesRefusing: boolean
   /** Journal files are not recycled. */
   isRecyclingFailing: boolean
 }
@@ -60,7 +62,7 @@ function withImmutable(inner: FileSystem, folders: ReadonlySet<string>, faults: 
   return {
     ...inner,
     open(path, mode) {
-      if (mode === 'create') refuse(path)
+      if (mode === 'create' || (mode === 'existing' && faults.areFilesRefusing)) refuse(path)
       return failing(path, inner.open(path, mode))
     },
     rename(from, to) {
@@ -91,7 +93,7 @@ async function start(context: TestContext): Promise<World> {
   const folder = fs.mkdtempSync(join(tmpdir(), 'edge-refusing-folder-'))
   context.after(() => fs.rmSync(folder, { recursive: true, force: true }))
   const immutable = new Set<string>()
-  const faults: Faults = { isSyncFailing: () => false, isRecyclingFailing: false }
+  const faults: Faults = { isSyncFailing: () => false, areFilesRefusing: false, isRecyclingFailing: false }
   const path = join(folder, 'data')
   fs.mkdirSync(path)
   const open = async (at = path): Promise<Log> => {
@@ -189,9 +191,10 @@ test('a folder that is made immutable for a while is told once when it begins an
   await assertWhole(log, end + 4 * FILE_COUNT)
 })
 
-test('large batches before and after the folder was made immutable are kept, also over a kill', async (context) => {
-  const { path, log, immutable, open } = await start(context)
+test('large batches before and after the folder was made immutable with all in it are kept, also over a kill', async (context) => {
+  const { path, log, immutable, faults, open } = await start(context)
   const [first] = partitionsOf(log)
+  faults.areFilesRefusing = true
   const addLarge = async (number: number): Promise<void> => {
     for (const partition of partitionsOf(log)) await append(log, partition, [recordsOf([number], 600_000)])
   }
