@@ -212,6 +212,7 @@ export class LargeBatches {
       this.#unlinkQuietly(segment.path)
       throw error
     }
+    if (segment.directory === partition.spec.directory) this.#options.placed(partition, undefined)
     return segment
   }
 
@@ -224,9 +225,7 @@ export class LargeBatches {
       return { segment, handle: createInFolder(fileSystem, segment.path) }
     }
     try {
-      const begun = begunIn(partition.spec.directory)
-      placed(partition, undefined)
-      return begun
+      return begunIn(partition.spec.directory)
     } catch (error) {
       if (!isOfPlace(error, fileSystem)) throw error
       const begun = begunIn(refugeFolder(partition.key))
