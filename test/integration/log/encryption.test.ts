@@ -347,7 +347,7 @@ test('the key is needed also where only what a partition has in its refuge is se
     const inTheWay = join(path, `streams/0/topics/0/${partition.key}`)
     fs.writeFileSync(inTheWay, '')
     await append(log, partition, batchesOf(0, count))
-    await until(() => partition.segmentCount > 0)
+    await eventually(() => partition.segmentCount > 0)
     fs.rmSync(inTheWay)
   }
   {
@@ -355,7 +355,7 @@ test('the key is needed also where only what a partition has in its refuge is se
     const partition = await partitionIn(log)
     for (; journalOf(path).some((file) => keyIdIn(file) !== 0); count += 500)
       await append(log, partition, batchesOf(count, count + 500))
-    await until(() => segmentsOf(path).length > 0)
+    await eventually(() => segmentsOf(path).length > 0)
     for (const file of segmentsOf(path).filter((each) => keyIdIn(each) !== 0)) fs.rmSync(file)
   }
   await assert.rejects(open(path, PLAIN), isKeyWrong)
