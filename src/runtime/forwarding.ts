@@ -127,18 +127,22 @@ interface Asked {
 function statusOf(upstream: UpstreamState, { route, budgetBytes, nowUs }: Asked): SyncRouteStatus {
   const partitions = upstream.partitions.filter((each) => each.route === route)
   const agoMs = partitions.map(({ confirmedAgoMs }) => confirmedAgoMs).filter((each) => each !== null)
-  const blocked = partitions.find(({ reason }) => reason !== null)
+  const held = partitions.find(({ state }) => state === 'blocked') ?? partitions.find(({ reason }) => reason !== null)
   const total = (count: (each: SyncPartitionState) => bigint): number =>
     Number(partitions.reduce((sum, each) => sum + count(each), 0n))
   const lagMessages = total(({ lagCount }) => lagCount)
   const pause = lagMessages > 0 ? upstream.pause : null
-  const waitMs = upstream.nextAttemptInMs ?? pause?.forMs ?? blocked?.nextAttemptInMs ?? null
+  const state = pause === null ? stateOf(upstream, held) : 'paused'
+  const reason = upstream.reason ?? held?.reason ?? null
+  const cause = pause === null ? causeOf(reason) : PAUSES[pause.reason]
+  const waitMs = upstream.nextAttemptInMs ?? pause?.forMs ?? held?.nextAttemptInMs ?? null
   return {
     route,
     upstream: upstream.name,
     address: upstream.url,
-    state: pause === null ? stateOf(upstream) : 'paused',
-    cause: pause === null ? causeOf(upstream.reason ?? blocked?.reason ?? null) : PAUSES[pause.reason],
+    state,
+    cause,
+    action: cause === '' ? '' : `${adviceOf(state, upstream.failureKind, reason)} Data is kept here meanwhile.`,
     lagMessages,
     confirmedMessages: total(({ sentCount }) => sentCount),
     gapMessages: total(({ gapCount }) => gapCount),
@@ -173,7 +177,30 @@ function causeOf(reason: SyncReason | null): string {
   return known === undefined ? reason.text : `${known} (${reason.text})`
 }
 
-function stateOf({ link }: UpstreamState): SyncRouteStatus['state'] {
-  if (link === 'up') return 'connected'
+/** A link that is tried again stays blocked until the try succeeds: only then has the operator mended it. */
+function stateOf({ link, failureKind }: UpstreamState, held: SyncPartitionState | undefined): SyncRouteStatus['state'] {
+  if (link === 'closed') return 'stopped'
+  if (link === 'up') return held?.state === 'blocked' ? 'blocked' : 'connected'
+  if (failureKind !== null && failureKind !== 'unreachable') return 'blocked'
   return link === 'connecting' ? 'connecting' : 'waiting'
+}
+
+/** What ends a link that is blocked. */
+const LINK_ADVICE = {
+  refused: 'Correct user, password or token in the `url` of the upstream, or the user there.',
+  certificate: 'Correct `tls_ca_file` or `tls_domain` of the upstream, or its certificate.',
+  clock: 'Set the clock of this machine, or wait until the time service has set it.',
+} as const
+
+function adviceOf(
+  state: SyncRouteStatus['state'],
+  failureKind: UpstreamState['failureKind'],
+  reason: SyncReason | null,
+): string {
+  if (state === 'paused') return 'Raise the limit of the upstream if it must go sooner.'
+  if (state !== 'blocked') return 'Check address, user and network of the upstream.'
+  if (failureKind !== null && failureKind !== 'unreachable') return LINK_ADVICE[failureKind]
+  return reason?.code === 'EDGE_FORBIDDEN'
+    ? 'Give the user of this route the right to write to its topic at the upstream.'
+    : 'The upstream refuses each message: see its log, and the limits of its topic.'
 }

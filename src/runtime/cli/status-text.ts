@@ -140,10 +140,6 @@ function syncText({ sync, now_us: nowUs }: OverviewView): string {
 }
 
 function troublesOf(route: OverviewView['sync'][number]): readonly string[] {
-  const advice =
-    route.state === 'paused'
-      ? 'Data is kept here meanwhile. Raise the limit of the upstream if it must go sooner.'
-      : 'Check address, user and network of the upstream. Data is kept here meanwhile.'
   const told: readonly (readonly [number | bigint | string, string])[] = [
     [route.gap_messages, 'were dropped here before they were sent, by the disk budget or a purge'],
     [route.unreadable_messages, 'could not be read here, and were passed over'],
@@ -151,7 +147,7 @@ function troublesOf(route: OverviewView['sync'][number]): readonly string[] {
     [route.resent_messages, 'were confirmed and lost by the upstream, and are sent again'],
   ]
   return [
-    ...(route.cause === '' ? [] : [`! ${route.cause}\n  -> ${advice}`]),
+    ...(route.cause === '' ? [] : [`! ${route.cause}\n  -> ${route.action}`]),
     ...told.filter(([count]) => Number(count) > 0).map(([count, what]) => `! ${count} messages ${what}`),
   ]
 }

@@ -84,7 +84,7 @@ export const METRICS = {
 
   syncConnected: gauge(
     'edge_sync_connected',
-    '1 while a route is connected to its upstream, paused or not.',
+    '1 while a route is connected to its upstream, paused or not; 0 while it is blocked there.',
     undefined,
     ['route'],
   ),

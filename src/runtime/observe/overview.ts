@@ -13,10 +13,15 @@ export interface SyncRouteStatus {
   readonly upstream: string
   /** Without user and password. */
   readonly address: string
-  /** `paused`: connected, but a limit that was set for the link lets nothing pass now. */
-  readonly state: 'connected' | 'paused' | 'connecting' | 'waiting' | 'stopped'
+  /**
+   * `paused`: connected, but a limit that was set for the link lets nothing pass now. `blocked`: goes on only when an
+   * operator acts; tried again slowly.
+   */
+  readonly state: 'connected' | 'paused' | 'connecting' | 'waiting' | 'blocked' | 'stopped'
   /** Why nothing moves; empty when it does. */
   readonly cause: string
+  /** What an operator can do about the cause; empty without one. */
+  readonly action: string
   /** Durable messages not confirmed yet, over all partitions. */
   readonly lagMessages: number
   readonly confirmedMessages: number
@@ -208,6 +213,7 @@ function viewRoute(route: SyncRouteStatus) {
     address: route.address,
     state: route.state,
     cause: route.cause,
+    action: route.action,
     lag_messages: route.lagMessages,
     confirmed_messages: route.confirmedMessages,
     gap_messages: route.gapMessages,

@@ -4,7 +4,14 @@ import { formatAge, formatBytes, formatCount, formatDuration, formatTime } from 
 
 const DAY_US = 86_400e6
 const STATES = { ready: ['ready', 'good'], degraded: ['degraded', 'warn'], 'not-ready': ['not ready', 'bad'] }
-const ROUTE_TONES = { connected: 'good', paused: 'warn', connecting: 'warn', waiting: 'warn', stopped: 'bad' }
+const ROUTE_TONES = {
+  connected: 'good',
+  paused: 'warn',
+  connecting: 'warn',
+  waiting: 'warn',
+  blocked: 'bad',
+  stopped: 'bad',
+}
 const CHECK_TONES = { failed: 'bad', stalled: 'bad', starting: 'warn' }
 
 export function showHealth({ health, version, uptime_us, listeners }) {
@@ -62,8 +69,8 @@ export function showUpstreams(routes, nowUs) {
             route.state === 'paused' ? 'goes on' : 'next try',
             route.next_try_at_us === null ? '–' : formatAge(route.next_try_at_us, nowUs),
           ],
-          ['cause', route.cause === '' ? '–' : route.cause],
         )
+      if (route.cause !== '') facts.push(['cause', route.cause], ['what to do', route.action])
       setFacts(node.querySelector('dl'), facts)
     },
   })

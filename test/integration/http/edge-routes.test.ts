@@ -81,6 +81,7 @@ test('metrics carry every declared name that has a value, and follow what happen
       address: 'central:8090',
       state: 'waiting',
       cause: 'refused',
+      action: 'Check address, user and network of the upstream.',
       lagMessages: 3,
       confirmedMessages: 4,
       gapMessages: 6,

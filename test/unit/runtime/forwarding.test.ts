@@ -120,6 +120,37 @@ test('what was given up, set aside and sent again is counted route by route', ()
   assert.deepEqual([gapMessages, deadLetterMessages, resentMessages, unreadableMessages], [7, 1, 3, 4])
 })
 
+test('an upstream that only an operator can mend is blocked, also while it is tried again, and says what to do', () => {
+  const reason = { code: 'EDGE_CREDENTIALS_INVALID', text: 'the server answers 42' } as const
+  for (const [failureKind, action] of [
+    ['refused', /Correct user, password or token in the `url`/],
+    ['certificate', /Correct `tls_ca_file`/],
+    ['clock', /Set the clock/],
+  ] as const)
+    for (const link of ['blocked', 'connecting'] as const) {
+      const [row] = routeStatuses(
+        syncOf({ ...upstream('central', []), link, failureKind, reason }),
+        config,
+        systemClock,
+      )
+      assert.equal(row?.state, 'blocked')
+      assert.match(row.action, action)
+    }
+})
+
+test('a partition that the upstream lets nobody write to blocks its route, though the link is up', () => {
+  const reason = { code: 'EDGE_FORBIDDEN', text: 'the server answers 41' } as const
+  const up = { ...upstream('central', []), link: 'up', reason: null, failureKind: null, nextAttemptInMs: null } as const
+  const waiting = { ...partition(SENSORS, 0, 3n), reason: { code: 'EDGE_BACKPRESSURE', text: 'busy' } } as const
+  const blocked = { ...partition(SENSORS, 1, 3n), state: 'blocked', reason, nextAttemptInMs: 7 } as const
+  const [row] = routeStatuses(syncOf({ ...up, partitions: [waiting, blocked] }), config, systemClock)
+  assert.equal(row?.state, 'blocked')
+  assert.match(row.cause, /has not the rights/)
+  assert.match(row.action, /the right to write/)
+  const [open] = routeStatuses(syncOf({ ...up, partitions: [waiting] }), config, systemClock)
+  assert.equal(open?.state, 'connected')
+})
+
 test('a link that waits for its daily budget is paused, not in trouble, and says until when', () => {
   const clock = { wallUs: () => 1_000_000n, monotonicUs: () => 0 }
   const spent = { ...upstream('central', [partition(SENSORS, 0, 3n)]), link: 'up', reason: null } as const

@@ -77,6 +77,7 @@ test('everything that is wrong comes with what to do', () => {
           address: 'iggy+tcp://central:8090',
           state: 'waiting',
           cause: 'connection refused',
+          action: 'Check the address.',
           lag_messages: 12,
           confirmed_messages: 3,
           gap_messages: 7,
@@ -99,7 +100,7 @@ test('everything that is wrong comes with what to do', () => {
     text,
     /Upstream central .* waiting, 12 waiting, 3 confirmed\n {2}last confirmed not since the start, failures 4, next try in 5 s, 2.0 KiB of 4.0 KiB sent today/,
   )
-  assert.match(text, /! connection refused\n {2}-> /)
+  assert.match(text, /! connection refused\n {2}-> Check the address\./)
   assert.match(text, /! 7 messages were dropped here before they were sent/)
   assert.ok(!text.includes('! 0 messages'))
   assert.match(text, /! 2023-11-14T22:13:20\.000Z offsets 3 to 4 are lost\n {2}-> Check the disk\./)

@@ -17,6 +17,7 @@ const ROUTE = {
   address: 'central:8090',
   state: 'waiting',
   cause: 'connect ECONNREFUSED',
+  action: 'Check address, user and network of the upstream.',
   lagMessages: 12,
   confirmedMessages: 3,
   gapMessages: 0,
