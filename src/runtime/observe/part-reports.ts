@@ -106,7 +106,8 @@ export function reportRoute(route: SyncRouteStatus): PartReport {
     state: route.state === 'stopped' ? 'failed' : 'running',
     cause: route.cause,
     waiting: route.state === 'paused' ? 0 : route.lagMessages,
-    progress: route.confirmedMessages,
+    // What is set aside or passed over is done with, too. What retention gives up is not: it never waits for the upstream.
+    progress: route.confirmedMessages + route.deadLetterMessages + route.unreadableMessages,
     isEssential: false,
   }
 }

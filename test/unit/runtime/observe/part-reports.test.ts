@@ -130,6 +130,19 @@ test('an upstream that waits for its budget, as it is meant to, is no trouble', 
   assert.equal(watch.observe([reportRoute({ ...ROUTE, state: 'paused' })], 3600e6).status, 'ready')
 })
 
+test('a route that sets poison aside, or passes over what is damaged, gets on; what retention gives up is no progress', () => {
+  const healthOf = (count: 'deadLetterMessages' | 'unreadableMessages' | 'gapMessages') => {
+    const watch = new HealthWatch()
+    for (let minute = 0; minute < 10; minute++)
+      watch.observe([reportRoute({ ...ROUTE, [count]: minute })], minute * 30e6)
+    return watch.health.status
+  }
+  assert.deepEqual(
+    [healthOf('deadLetterMessages'), healthOf('unreadableMessages'), healthOf('gapMessages')],
+    ['ready', 'ready', 'degraded'],
+  )
+})
+
 test('a route that was stopped is failed at once', () => {
   assert.equal(reportRoute({ ...ROUTE, state: 'stopped' }).state, 'failed')
 })
