@@ -25,6 +25,7 @@ import { groupCommitOptions, journalBufferSize, journalSizes, lastGroup } from '
 import { Maintenance, type MaintenanceOptions } from './maintenance.ts'
 import type { LogPartition } from './partition.ts'
 import { type Recovered, type RecoveryOptions, recoverPartitions } from './recovery.ts'
+import { reportLateHeader } from './recovery-report.ts'
 import { SegmentRemoval, type SegmentRemovalOptions } from './segment-removal.ts'
 import type { LogSettings } from './settings.ts'
 
@@ -66,7 +67,7 @@ export function createSegmentFiles(options: EngineOptions): SegmentFiles {
 
 /** @param hadFailure an earlier process of this machine start saw a sync fail. */
 export function recover(
-  { fileSystem, hints, settings, keys = noKeys, rules = {} }: EngineOptions,
+  { fileSystem, hints, settings, report, keys = noKeys, rules = {} }: EngineOptions,
   { bootHash, isAllOnDisk }: MachineStart,
   {
     hadFailure,
@@ -87,6 +88,7 @@ export function recover(
     isCacheDoubtful: hadFailure && !isAllOnDisk,
     bootNumber: (highestSegmentBoot) => bootNumber(boots, bootHash, { hadFailure, highestSegmentBoot }),
     rules,
+    unsound: (path, how) => reportLateHeader(path, how, report),
   })
 }
 

@@ -5,6 +5,7 @@ import { type FileSystem, isDone } from './io/file-system.ts'
 import { journalPath } from './io/journal-file.ts'
 import type { FoundJournal, UnopenedGroup } from './io/journal-recovery.ts'
 import { removedOrEmptied } from './io/refuge.ts'
+import type { UnsoundHeader } from './io/segment-recovery.ts'
 import type { LogPartition } from './partition.ts'
 import { partitionText, topicText } from './place-text.ts'
 import type { ReportFinding } from './ports.ts'
@@ -112,15 +113,28 @@ export function reportHeaders(
     const path = `journal/${name}`
     report({ event, level: 'warn', text: `${path} ${JOURNAL_HEADER_COPIED}`, fields: { path } })
   }
-  for (const path of copied) {
-    const fields = { path, error_code: 'EDGE_BATCH_CORRUPT' }
-    report({ event, level: 'error', text: `${path} ${SEGMENT_HEADER_COPIED}`, fields })
-  }
+  for (const path of copied) reportCopied(path, report)
   const [path, ...others] = [...mendedNames.map((name) => `journal/${name}`), ...mended]
   if (path === undefined) return
   // One line for all: nothing is lost, and it comes again with each start until retention has taken them.
   const text = `${path}${others.length === 0 ? '' : `, and ${others.length} more files,`} ${HEADER_MENDED}`
   report({ event: 'log.header.mended', level: 'warn', text, fields: { path, file_count: 1 + others.length } })
+}
+
+/** Of a segment that the start did not look into. */
+export function reportLateHeader(path: string, how: UnsoundHeader, report: ReportFinding): void {
+  if (how === 'copied') reportCopied(path, report)
+  else {
+    const text = `${path} ${HEADER_MENDED}`
+    const event = 'log.header.mended'
+    // One line for all that are met, as at the start.
+    report({ event, series: event, level: 'warn', text, fields: { path, file_count: 1 } })
+  }
+}
+
+function reportCopied(path: string, report: ReportFinding): void {
+  const fields = { path, error_code: 'EDGE_BATCH_CORRUPT' }
+  report({ event: 'log.header.unreadable', level: 'error', text: `${path} ${SEGMENT_HEADER_COPIED}`, fields })
 }
 
 /** Nothing else tells of them: who reads goes on above all offsets that they may have given. */

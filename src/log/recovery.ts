@@ -20,7 +20,7 @@ import { GroupBuilder, mergedGroup } from './io/group-buffer.ts'
 import { type DamageTally, type FoundBatch, type FoundJournal, visitBatches } from './io/journal-recovery.ts'
 import { REFUGE, refugeFolder } from './io/refuge.ts'
 import type { DamagedJournal } from './io/segment-extent.ts'
-import { type RecoveredSegments, recoverSegments } from './io/segment-recovery.ts'
+import { type RecoveredSegments, recoverSegments, type UnsoundHeader } from './io/segment-recovery.ts'
 import type { StoreKeys } from './io/store-keys.ts'
 import type { LogPartition } from './partition.ts'
 import type { HintStore } from './ports.ts'
@@ -49,6 +49,8 @@ export interface RecoveryOptions {
   /** Number of this machine start, above that of every start which left something. */
   readonly bootNumber: (highestSegmentBoot: number) => number
   readonly rules: RecoveryRules
+  /** The header of a segment that is looked into later is read from its copy, or has a flipped bit. */
+  readonly unsound: (path: string, how: UnsoundHeader) => void
   /** A batch carries a producer's tag. @returns it. */
   readonly tagged: (batch: FoundBatch, isProven: boolean) => ProducerTag | undefined
   /** A batch of a partition that no descriptor names. @returns the partition it gets; undefined when it was deleted. */
@@ -84,7 +86,7 @@ export interface Recovered {
   /** Of partitions whose segments may hold what only the cache has, and the journal not any more. */
   readonly unsyncedPaths: readonly string[]
   /** Segments whose header was read from its copy, or has a flipped bit. */
-  readonly unsoundPaths: Readonly<Record<'copied' | 'mended', ReadonlySet<string>>>
+  readonly unsoundPaths: Readonly<Record<UnsoundHeader, ReadonlySet<string>>>
 }
 
 /** What the journal holds of one partition, gathered batch by batch. */
@@ -159,6 +161,7 @@ export function recoverPartitions(options: RecoveryOptions): Recovered {
           : undefined,
       externalRuns: new Set(state?.externalRuns.values()),
       unsound: (path, how) => unsoundPaths[how].add(path),
+      unsoundLater: options.unsound,
       isJournalIgnored: options.rules.isJournalIgnored === true,
     })
     segmentsOf.set(partition, segments)

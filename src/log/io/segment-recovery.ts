@@ -4,7 +4,8 @@
  * - Files are freed oldest first, so the journal holds everything from its first offset on: whatever segments hold from
  *   there may be unsynced, stale or torn. It is cut off and packed again, except where damage took it from the journal.
  * - A segment ends where the next one's *name* begins, whatever lies behind: a truncation after a failed sync may come back.
- * - Only the last file is opened. Its end is found from behind, since headers name their own place and size.
+ * - Only the last file is opened. Its end is found from behind, since headers name their own place and size. What the headers
+ *   of the others say is read with their first block: there may be as many as the disk holds.
  */
 import { alignUp } from '../core/byte-area.ts'
 import type { Checksum } from '../core/checksum.ts'
@@ -18,7 +19,7 @@ import {
   SEGMENT_HEADER_SIZE,
 } from '../core/segment-format.ts'
 import { type FileSystem, type LogFile, openToRead } from './file-system.ts'
-import { Segment } from './segment.ts'
+import { type ReadHeading, Segment } from './segment.ts'
 import { type DamagedJournal, type FoundBlocks, intactEnd } from './segment-extent.ts'
 import { type NamedSegment, type ReadSegmentHeader, readSegmentHeader } from './segment-header.ts'
 import {
@@ -54,7 +55,11 @@ export interface RecoveredSegments {
 interface Found extends NamedSegment {
   /** That it lies in. */
   readonly directory: string
+  readonly sizeBytes: number
 }
+
+/** Where a header comes from that does not stand as it was written. */
+export type UnsoundHeader = 'copied' | 'mended'
 
 /** Sizes of the tail that is searched for the last block: most compressed blocks are small. */
 const TAIL_SIZES = [4096, 16_384, alignUp(BLOCK_RAW_SIZE + 2 * BLOCK_HEADER_SIZE, 4096)]
@@ -73,7 +78,9 @@ export interface SegmentRecoveryOptions {
   /** Runs that journal batches refer to. */
   readonly externalRuns: ReadonlySet<number>
   /** The header of that file is read from its copy, or has a flipped bit. */
-  readonly unsound: (path: string, how: 'copied' | 'mended') => void
+  readonly unsound: (path: string, how: UnsoundHeader) => void
+  /** The same of a file that is opened when the log is open. */
+  readonly unsoundLater: (path: string, how: UnsoundHeader) => void
   /** Rules left out by a test. */
   readonly isJournalIgnored?: boolean
 }
@@ -99,10 +106,10 @@ export function recoverSegments(options: SegmentRecoveryOptions): RecoveredSegme
       continue
     }
     highestRun = Math.max(highestRun, parsed.runNumber)
-    const file = { path, directory, ...parsed }
+    const file = { path, directory, sizeBytes: fileSystem.sizeOf(path), ...parsed }
     if (externalRuns.has(parsed.runNumber)) referred.push(file)
     else if (parsed.isExternal) orphanPaths.push(path)
-    else if (fileSystem.sizeOf(path) === 0) emptyPaths.push(path)
+    else if (file.sizeBytes === 0) emptyPaths.push(path)
     else found.push(file)
   }
   const packed = referred.filter(({ isExternal }) => !isExternal)
@@ -233,26 +240,35 @@ function openFromBehind(
     if (options.journalFirst === undefined) lostEndSize += opened.lostSize
     // The damaged file's name ends this segment, should it not be set aside or a power cut bring it back: no more blocks.
     opened.segment.isClosed ||= isBehindDamage
-    const segments = rest.map((each, index) => byName(each, (rest[index + 1] ?? last).baseOffset, options))
+    const readHeading = headingReader(options)
+    const segments = rest.map((each, index) => {
+      const segment = new Segment(each, readHeading)
+      segment.sizeBytes = each.sizeBytes
+      return byName(segment, (rest[index + 1] ?? last).baseOffset)
+    })
     return { segments: [...segments, opened.segment], lostEndSize }
   }
   return { segments: [], lostEndSize }
 }
 
-/** A file that was not looked into: it ends where the next one begins. Its seed is read with its first block. */
-function byName(found: Found, endOffset: bigint, options: SegmentRecoveryOptions): Segment {
-  const handle = openToRead(options.fileSystem, found.path)
-  try {
-    const header = readHeader(handle, found, options)
-    const { seed = 0, cipher } = header ?? {}
-    const segment = new Segment({ ...found, seed, cipher })
-    segment.endOffset = endOffset
-    segment.sizeBytes = handle.size()
-    segment.messageCount = Number(endOffset - found.baseOffset)
-    segment.isClosed = true
-    return segment
-  } finally {
-    handle.close()
+/** A file that was not looked into: it ends where the next one begins. */
+function byName(segment: Segment, endOffset: bigint): Segment {
+  segment.endOffset = endOffset
+  segment.messageCount = Number(endOffset - segment.baseOffset)
+  segment.isClosed = true
+  return segment
+}
+
+function headingReader({ fileSystem, key, keys, unsoundLater: unsound }: SegmentRecoveryOptions): ReadHeading {
+  return (segment) => {
+    const handle = openToRead(fileSystem, segment.path)
+    try {
+      // Without a header none of its blocks can be read.
+      const { seed = 0, cipher } = readHeader(handle, segment, { key, keys, unsound }) ?? {}
+      return { seed, cipher }
+    } finally {
+      handle.close()
+    }
   }
 }
 
@@ -347,8 +363,8 @@ function lastFromFront(
 
 function readHeader(
   handle: LogFile,
-  found: Found,
-  { key, keys, unsound }: SegmentRecoveryOptions,
+  found: NamedSegment,
+  { key, keys, unsound }: Pick<SegmentRecoveryOptions, 'key' | 'keys' | 'unsound'>,
 ): (ReadSegmentHeader & { readonly cipher: FileCipher | undefined }) | undefined {
   const header = readSegmentHeader(handle, found, key)
   if (header?.isCopy) unsound(found.path, 'copied')

@@ -2,11 +2,18 @@
 import assert from 'node:assert/strict'
 import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
 import { EdgeError } from '../../../src/errors.ts'
-import { type EncryptionSettings, LOG_SETTINGS, type Log, openInspection, openLog } from '../../../src/log/index.ts'
+import {
+  type EncryptionSettings,
+  LOG_SETTINGS,
+  type Log,
+  type LogSettings,
+  openInspection,
+  openLog,
+} from '../../../src/log/index.ts'
 import type { FileSystem, LogFile } from '../../../src/log/io/file-system.ts'
 import { headerCopyAt } from '../../../src/log/io/journal-header.ts'
 import { createNodeFileSystem } from '../../../src/log/io/node-file-system.ts'
@@ -29,23 +36,28 @@ const COUNT = 2500
 interface Store {
   readonly path: string
   readonly encryption: EncryptionSettings
+  readonly settings?: LogSettings
 }
 
-const open = ({ path, encryption }: Store, fileSystem?: FileSystem): Promise<Log> =>
+const open = ({ path, encryption, settings = SETTINGS }: Store, fileSystem?: FileSystem): Promise<Log> =>
   openLog({
     path,
     clock: systemClock,
     logger: silentLogger,
-    settings: SETTINGS,
+    settings,
     encryption,
     ...(fileSystem === undefined ? {} : { fileSystem }),
   })
 
 /** As a process leaves it that was killed after all acks. */
-async function killedStore(context: TestContext, encryption: EncryptionSettings): Promise<Store> {
+async function killedStore(
+  context: TestContext,
+  encryption: EncryptionSettings,
+  settings: LogSettings = SETTINGS,
+): Promise<Store> {
   const folder = fs.mkdtempSync(join(tmpdir(), 'edge-damaged-headers-'))
   context.after(() => fs.rmSync(folder, { recursive: true, force: true }))
-  const living = { path: join(folder, 'living'), encryption }
+  const living = { path: join(folder, 'living'), encryption, settings }
   const log = await open(living)
   const { id } = await log.catalog.createStream('plant')
   await log.catalog.createTopic(id, { name: 'pumps', partitionCount: 1, options: topicOptions('durable') })
@@ -56,7 +68,7 @@ async function killedStore(context: TestContext, encryption: EncryptionSettings)
   fs.cpSync(living.path, path, { recursive: true })
   fs.rmSync(join(path, 'lock'), { force: true })
   await log.close()
-  return { path, encryption }
+  return { path, encryption, settings }
 }
 
 const filesOf = ({ path }: Store, pattern: string): string[] =>
@@ -232,6 +244,36 @@ for (const [kind, encryption] of KINDS) {
     const fileSystem = withoutFirstPage(createNodeFileSystem(store.path), (path) => isOld.has(path))
     await using log = await open(store, fileSystem)
     assert.deepEqual(await readAll(onlyPartition(log)), range(0, COUNT))
+  })
+}
+
+for (const [kind, encryption] of KINDS) {
+  test(`of many ${kind} segments a start opens the last one, and what their headers are like is told when they are read`, async (context) => {
+    const store = await killedStore(context, encryption, { ...SETTINGS, segment_size: 8 * 1024 })
+    const names = filesOf(store, 'streams/**/*.seg').sort()
+    const [mended = '', copied = '', unread = ''] = names
+    assert.ok(names.length > 3, `there are ${names.length} segments`)
+    const bytes = fs.readFileSync(mended)
+    fs.writeFileSync(mended, bytes.fill(bytes.readUInt8(40) ^ 1, 40, 41))
+    garble(copied, 0)
+    const opened: string[] = []
+    const nodeFileSystem = createNodeFileSystem(store.path)
+    const unreadable = withoutFirstPage(nodeFileSystem, (path) => unread.endsWith(path))
+    const watched: FileSystem = {
+      ...unreadable,
+      open(path, mode) {
+        if (path.endsWith('.seg')) opened.push(join(store.path, path))
+        return unreadable.open(path, mode)
+      },
+    }
+    await using log = await open(store, watched)
+    assert.deepEqual(new Set(opened), new Set(names.slice(-1)))
+    assert.deepEqual(findingsOf(log), [])
+    const numbers = await readAll(onlyPartition(log))
+    assert.ok(numbers[0] === 0 && numbers.at(-1) === COUNT - 1)
+    const told = findingsOf(log).map((text) => text.replace(/streams\/0\/topics\/0\/\d+\//, ''))
+    assert.ok(told.some((text) => text.startsWith(`warn log.header.mended ${basename(mended)} has a flipped bit`)))
+    assert.ok(told.some((text) => text.startsWith(`error log.header.unreadable ${basename(copied)} begins with`)))
   })
 }
 
