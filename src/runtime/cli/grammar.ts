@@ -6,6 +6,7 @@
  * official command line's form and the one that guides print work, with one declaration.
  */
 import { EdgeError } from '../../errors.ts'
+import { nearestWords } from './nearest-word.ts'
 
 export interface Argument {
   /** Option name without dashes; shown in capitals where it stands by place. */
@@ -206,8 +207,7 @@ function takeOptions(
       continue
     }
     const argument = findArgument(word, known)
-    if (argument === undefined)
-      throw usageError(`unknown option ${word}; see iggy-edge ${command.path.join(' ')} --help`)
+    if (argument === undefined) throw unknownOption(word, command, known)
     const equals = word.indexOf('=')
     if (argument.isFlag && equals < 0) values.set(argument.name, ['true'])
     else {
@@ -216,6 +216,18 @@ function takeOptions(
     }
   }
   return bare
+}
+
+function unknownOption(word: string, command: CommandSpec, known: readonly Argument[]): EdgeError {
+  const given = word.replace(/^--?/, '').replace(/=.*/s, '')
+  const names = known.flatMap(({ name, aliases = [] }) => [name, ...aliases])
+  const nearest = nearestWords(
+    [given],
+    [...names, 'help'].map((name) => [name]),
+  )
+  const advice =
+    nearest === undefined ? `see iggy-edge ${command.path.join(' ')} --help` : `did you mean \`--${nearest.join()}\`?`
+  return usageError(`unknown option ${word}; ${advice}`)
 }
 
 /** An option whose value was forgotten must not swallow the next one; only `-`, standard input or output, is a value. */
@@ -267,10 +279,18 @@ export function formatHelp(command: CommandSpec, common: readonly Argument[]): s
   ].join('\n')
 }
 
-/** The commands below `words`, or all; unknown words are named, and what the first of them could go on with is shown. */
+/**
+ * The commands below `words`, or all; unknown words are named, with those that were meant, or with what the first of them
+ * could go on with.
+ */
 export function formatOverview(words: readonly string[], commands: readonly CommandSpec[]): string {
   const below = commandsBelow(words, commands)
   const isUnknown = below.length === 0
+  const nearest = isUnknown ? nearestWords(words, commands.flatMap(pathsOf)) : undefined
+  if (nearest !== undefined) {
+    const given = words.slice(0, nearest.length).join(' ')
+    return `iggy-edge: unknown command "${given}"; did you mean \`${nearest.join(' ')}\`?\n\niggy-edge --help shows all commands.`
+  }
   const near = isUnknown ? commandsBelow(words.slice(0, 1), commands) : below
   const rows = words.length === 0 || near.length === 0 ? nounRows(commands) : near.map(commandRow)
   return [
@@ -284,8 +304,10 @@ export function formatOverview(words: readonly string[], commands: readonly Comm
 
 function commandsBelow(words: readonly string[], commands: readonly CommandSpec[]): readonly CommandSpec[] {
   const begins = (path: readonly string[]) => words.every((word, i) => path[i] === word)
-  return commands.filter(({ path, aliases = [] }) => [path, ...aliases].some(begins))
+  return commands.filter((command) => pathsOf(command).some(begins))
 }
+
+const pathsOf = ({ path, aliases = [] }: CommandSpec): readonly (readonly string[])[] => [path, ...aliases]
 
 const commandRow = ({ path, summary }: CommandSpec): readonly [string, string] => [path.join(' '), summary]
 

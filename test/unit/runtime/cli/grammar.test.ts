@@ -105,7 +105,11 @@ describe('command line grammar', () => {
   for (const [line, text] of [
     ['topic create orders', /NAME is missing: iggy-edge topic create STREAM NAME \[PARTITIONS\]/],
     ['topic create orders events 4 none extra', /unexpected "extra"/],
-    ['topic create orders events --colour red', /unknown option --colour/],
+    ['topic create orders events --colour red', /unknown option --colour; see iggy-edge topic create --help/],
+    ['topic create orders events --partition=4', /unknown option --partition=4; did you mean `--partitions`\?/],
+    ['topic create orders events --usernaem root', /unknown option --usernaem; did you mean `--username`\?/],
+    ['topic create orders events --hlep', /did you mean `--help`\?/],
+    ['topic create orders events -x', /unknown option -x; see/],
     ['message send orders --key', /--key needs a value/],
     ['message send orders --key --quiet', /--key needs a value, found --quiet; .* --key=--quiet/],
     ['message send orders -m -q', /-m needs a value, found -q/],
@@ -156,6 +160,20 @@ describe('command line grammar', () => {
     const parsed = parseCommandLine(['--fresh-start'], COMMANDS, COMMON)
     assert.ok('help' in parsed && parsed.isError)
     assert.match(parsed.help, /^iggy-edge: no command beside --fresh-start\n/)
+  })
+
+  it('says which command was meant when one is near', () => {
+    for (const [line, told] of [
+      ['topci create orders events', '"topci create"; did you mean `topic create`?'],
+      ['topic craete orders', '"topic craete"; did you mean `topic create`?'],
+      ['topics', '"topics"; did you mean `topic`?'],
+      ['mesage sent orders', '"mesage sent"; did you mean `message send`?'],
+    ]) {
+      const parsed = parseCommandLine((line ?? '').split(' '), COMMANDS, COMMON)
+      assert.ok('help' in parsed && parsed.isError)
+      assert.equal(parsed.help.split('\n')[0], `iggy-edge: unknown command ${told}`)
+      assert.doesNotMatch(parsed.help, /Create a topic/)
+    }
   })
 
   it('shows what there is when the words choose nothing, and says so', () => {
