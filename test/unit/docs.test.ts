@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { generatedDocuments } from '../../scripts/docs.ts'
 import { loadConfig } from '../../src/runtime/config/load.ts'
+import { decodeTokenPart, signAccessToken } from '../../src/runtime/http/access-token.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
@@ -12,6 +13,20 @@ for (const [path, text] of generatedDocuments()) {
     assert.equal(readFileSync(join(ROOT, path), 'utf8'), text)
   })
 }
+
+test('docs/protocol/http.md names each claim of an access token', () => {
+  const claims = {
+    tokenId: 'token-1',
+    userId: 7,
+    holder: { username: 'ann', createdAtUs: 1n },
+    issuedAt: 1,
+    expiresAt: 2,
+  }
+  const token = signAccessToken(claims, { issuer: 'i', audience: 'a', clockSkew: 0 }, 'secret')
+  const text = readFileSync(join(ROOT, 'docs/protocol/http.md'), 'utf8')
+  for (const name of Object.keys(decodeTokenPart(token.split('.')[1] ?? '') ?? {}))
+    assert.ok(text.includes(`\`${name}\``), `${name} is missing`)
+})
 
 test('config/edge.toml is the defaults, as it is and with every key switched on', () => {
   const defaults = loadConfig({ file: null, environment: {} })
