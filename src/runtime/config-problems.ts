@@ -3,9 +3,9 @@
  * used. Looked for before anything is opened, so that a start with a bad configuration changes nothing, and told all at once.
  */
 import { X509Certificate } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import { messageOf } from '../errors.ts'
+import { readFileBytes } from '../file-kind.ts'
 import { checkPlainQuicKey } from '../quic-edge/index.ts'
 import { firstWord } from './config/load.ts'
 import type { Config } from './config/schema.ts'
@@ -163,7 +163,7 @@ function readPem({ key, path }: { key: string; path: string }, problems: string[
     return null
   }
   try {
-    return readFileSync(path, 'utf8')
+    return readFileBytes(path).toString('utf8')
   } catch (error) {
     problems.push(`${key}: "${path}" cannot be read: ${messageOf(error)}`)
     return null

@@ -16,6 +16,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { refuseOtherThanFile } from '../file-kind.ts'
 import { isLogFileFull, type LogFileLimits, type OldLogFile, planLogSweep } from './log-file-plan.ts'
 
 export interface LogFileOptions extends LogFileLimits {
@@ -72,6 +73,7 @@ export class LogFile {
   #open(): number {
     const { path } = this.#options
     mkdirSync(dirname(path), { recursive: true, mode: FOLDER_MODE })
+    refuseOtherThanFile(path)
     const descriptor = openSync(path, 'a', FILE_MODE)
     this.#descriptor = descriptor
     this.#sizeBytes = fstatSync(descriptor).size

@@ -2,6 +2,7 @@
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { EdgeError, systemCodeOf } from '../../errors.ts'
+import { refuseOtherThanFile } from '../../file-kind.ts'
 import type { DirectoryEntry, FileSystem, LogFile } from '../io/file-system.ts'
 import { NO_FOLDER_CODES } from '../io/node-file-system.ts'
 
@@ -41,7 +42,10 @@ class ReadOnlyFile implements LogFile {
 
   constructor(path: string) {
     this.#path = path
-    this.#descriptor = this.#checked(() => fs.openSync(path, 'r'))
+    this.#descriptor = this.#checked(() => {
+      refuseOtherThanFile(path)
+      return fs.openSync(path, 'r')
+    })
   }
 
   size(): number {
@@ -95,6 +99,7 @@ class ReadOnlyFile implements LogFile {
 }
 
 function translated(path: string, error: unknown): EdgeError {
+  if (error instanceof EdgeError) return error
   const code = systemCodeOf(error)
   return new EdgeError('EDGE_IO', `${code || 'I/O error'} on ${path}`, { details: { code, path }, cause: error })
 }

@@ -1,6 +1,6 @@
 /** Brings the keys of a store from its settings. What they are is never part of a message. */
-import { readFileSync } from 'node:fs'
-import { EdgeError } from '../../errors.ts'
+import { EdgeError, messageOf } from '../../errors.ts'
+import { readFileBytes } from '../../file-kind.ts'
 import type { EncryptionSettings } from '../encryption-settings.ts'
 import { createStoreKeys, KEY_SIZE, noKeys, type StoreKeys } from './store-keys.ts'
 
@@ -24,9 +24,9 @@ export function readStoreKeys(settings: EncryptionSettings | undefined): StoreKe
 function readKeyFile(path: string): Uint8Array {
   let bytes: Uint8Array
   try {
-    bytes = new Uint8Array(readFileSync(path))
+    bytes = new Uint8Array(readFileBytes(path))
   } catch (cause) {
-    throw keyWrong(`log.encryption.key_file ${path} cannot be read: ${String(cause)}`, cause)
+    throw keyWrong(`log.encryption.key_file ${path} cannot be read: ${messageOf(cause)}`, cause)
   }
   // A key that was chosen at random is 44 letters of base64 with a chance of nil.
   if (bytes.length === KEY_SIZE) return bytes

@@ -2,6 +2,7 @@
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { EdgeError, systemCodeOf } from '../../errors.ts'
+import { notAFolder, readFileBytes, refuseOtherThanFile } from '../../file-kind.ts'
 import type { DirectoryEntry, DiskSpace, FileLock, FileSystem, LogFile } from './file-system.ts'
 
 const FULL_CODES = new Set(['ENOSPC', 'EDQUOT'])
@@ -49,7 +50,10 @@ const OPEN_FLAGS = { existing: 'r+', reading: 'r', create: 'wx+' } as const
 function openFile(path: string, mode: keyof typeof OPEN_FLAGS): LogFile {
   return new NodeFile(
     path,
-    checked(path, () => fs.openSync(path, OPEN_FLAGS[mode])),
+    checked(path, () => {
+      if (mode !== 'create') refuseOtherThanFile(path)
+      return fs.openSync(path, OPEN_FLAGS[mode])
+    }),
   )
 }
 
@@ -104,6 +108,7 @@ function takeLock(path: string): FileLock {
       }
     } catch (error) {
       if (systemCodeOf(error) !== 'EEXIST') throw translated(path, error)
+      checked(path, () => refuseOtherThanFile(path))
       const pid = lockHolder(path)
       if (pid !== null) {
         throw new EdgeError('EDGE_STORE_IN_USE', `data folder is in use by process ${pid} (${path})`, {
@@ -132,7 +137,7 @@ function startTimeOf(pid: number): string | undefined {
 
 function readText(path: string): string {
   try {
-    return fs.readFileSync(path, 'utf8')
+    return readFileBytes(path).toString('utf8')
   } catch {
     return ''
   }
@@ -227,7 +232,10 @@ function checked<T>(path: string, call: () => T): T {
 }
 
 function translated(path: string, error: unknown): EdgeError {
+  if (error instanceof EdgeError) return error
   const code = systemCodeOf(error)
+  if (code === 'ENOTDIR')
+    return new EdgeError('EDGE_IO', `${path}: ${notAFolder(path)}`, { details: { code, path }, cause: error })
   const kind = FULL_CODES.has(code) ? 'EDGE_DISK_FULL' : 'EDGE_IO'
   const words = code === 'EROFS' ? 'EROFS (the file system is read-only)' : code || 'I/O error'
   return new EdgeError(kind, `${words} on ${path}`, { details: { code, path }, cause: error })

@@ -10,6 +10,7 @@
 import { existsSync, renameSync, rmSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { EdgeError, toEdgeError } from '../../errors.ts'
+import { refuseOtherThanFile } from '../../file-kind.ts'
 import { METADATA_FILE, REBUILT_ENDING, SQLITE_ENDINGS } from '../catalog/layout.ts'
 import type { ReportFinding } from '../ports.ts'
 import { findStrangeTable, migrate } from './migrations.ts'
@@ -50,6 +51,8 @@ type Row = Record<string, unknown>
 export function openDatabase(options: DatabaseOptions): OpenedDatabase {
   try {
     endRebuilding(options)
+    // SQLite would open some of these, and fail in the middle.
+    for (const ending of SQLITE_ENDINGS) refuseOtherThanFile(options.path + ending)
     const opened = openSound(options)
     if (opened.isNew && options.isExpected === true) reportMissing(options)
     return opened

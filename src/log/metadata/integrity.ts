@@ -6,6 +6,9 @@ import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
+import { messageOf } from '../../errors.ts'
+import { refuseOtherThanFile } from '../../file-kind.ts'
+import { SQLITE_ENDINGS } from '../catalog/layout.ts'
 import { columnFrom } from './consumer-column.ts'
 import { parseJournalFiles } from './log-tables.ts'
 import { findStrangeTable } from './migrations.ts'
@@ -56,11 +59,12 @@ export function inspectDatabase(path: string, nativeBinding?: string): DatabaseR
   const folder = mkdtempSync(join(tmpdir(), 'iggy-edge-check-'))
   try {
     const copy = join(folder, 'metadata.sqlite')
+    for (const ending of SQLITE_ENDINGS) refuseOtherThanFile(path + ending)
     copyFileSync(path, copy)
     if (existsSync(`${path}-wal`)) copyFileSync(`${path}-wal`, `${copy}-wal`)
     return inspectCopy(copy, nativeBinding)
   } catch (error) {
-    return { ...NO_DATABASE, problems: [String(error)] }
+    return { ...NO_DATABASE, problems: [messageOf(error)] }
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

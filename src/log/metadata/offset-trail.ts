@@ -11,6 +11,7 @@
  */
 import { closeSync, constants, existsSync, fstatSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs'
 import { assert } from '../../assert.ts'
+import { refuseOtherThanFile } from '../../file-kind.ts'
 import { decodeTrail, encodeTrailRow, type FoundTrail, NO_TRAIL, TRAIL_ROW_BYTES } from './trail-rows.ts'
 
 /** Rows beyond this wait for the database alone: 4 MiB of page cache. */
@@ -36,6 +37,7 @@ export class OffsetTrail {
    * @throws the system's error when it cannot be opened.
    */
   static open(path: string): OffsetTrail {
+    refuseOtherThanFile(path)
     return new OffsetTrail(openSync(path, constants.O_RDWR | constants.O_CREAT, FILE_MODE))
   }
 
@@ -115,6 +117,7 @@ export class OffsetTrail {
 /** Looks at a trail that nobody writes, without changing it. @throws the system's error when it cannot be read. */
 export function readTrail(path: string): FoundTrail {
   if (!existsSync(path)) return NO_TRAIL
+  refuseOtherThanFile(path)
   const file = openSync(path, 'r')
   try {
     return decodeTrail(readWhole(file))

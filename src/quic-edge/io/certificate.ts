@@ -20,6 +20,7 @@ import { hostname, networkInterfaces } from 'node:os'
 import path from 'node:path'
 import type { Clock } from '../../clock.ts'
 import { EdgeError, messageOf, systemCodeOf, toEdgeError } from '../../errors.ts'
+import { refuseOtherThanFile } from '../../file-kind.ts'
 import { type Logger, silentLogger } from '../../logger.ts'
 import { encodeSelfSigned } from '../core/self-signed.ts'
 import { QUIC_EDGE_DEFAULTS } from '../defaults.ts'
@@ -194,6 +195,7 @@ function describe(certificatePem: string, privateKeyPem: string, isSelfSigned: b
 async function keptCertificate(file: string, logger: Logger): Promise<Certificate | undefined> {
   let pem: string
   try {
+    refuseOtherThanFile(file)
     pem = await readFile(file, 'utf8')
   } catch (error) {
     if (systemCodeOf(error) === 'ENOENT') return undefined
@@ -231,6 +233,7 @@ async function keep(file: string, certificate: Certificate): Promise<void> {
 
 async function readPem(file: string): Promise<string> {
   try {
+    refuseOtherThanFile(file)
     return await readFile(file, 'utf8')
   } catch (error) {
     const text = messageOf(error)

@@ -1,6 +1,7 @@
 /** Finds the configuration that the words of a command mean. */
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { EdgeError, messageOf, systemCodeOf } from '../../errors.ts'
+import { readFileBytes } from '../../file-kind.ts'
 import { ourVariable, readIggyEnvironment } from '../config/iggy-environment.ts'
 import { type IggyFile, readIggyFile } from '../config/iggy-file.ts'
 import { type ConfigSources, configInvalid, type ReadConfig, readConfig } from '../config/load.ts'
@@ -80,7 +81,7 @@ function ownFile(name: string | undefined): ConfigSources['file'] {
 
 function readConfigFile(name: string): { name: string; text: string } {
   try {
-    return { name, text: readFileSync(name, 'utf8') }
+    return { name, text: readFileBytes(name).toString('utf8') }
   } catch (error) {
     const reason = messageOf(error)
     throw new EdgeError('EDGE_CONFIG_INVALID', `configuration file ${name} cannot be read: ${reason}`, {

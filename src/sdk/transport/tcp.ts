@@ -5,7 +5,8 @@
 import { readFile } from 'node:fs/promises'
 import { type LookupFunction, Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
-import { EdgeError } from '../../errors.ts'
+import { EdgeError, messageOf } from '../../errors.ts'
+import { refuseOtherThanFile } from '../../file-kind.ts'
 import { DetachedSocket } from './detached-socket.ts'
 import { lookupHost } from './lookup.ts'
 import type { Dial, DialFailureReason, Transport, TransportEvents } from './transport.ts'
@@ -68,9 +69,10 @@ function serverName(options: TcpOptions): string {
 
 async function readCa(path: string): Promise<string> {
   try {
+    refuseOtherThanFile(path)
     return await readFile(path, 'utf8')
   } catch (cause) {
-    throw new EdgeError('EDGE_CONFIG_INVALID', `tls_ca_file ${path} cannot be read`, { cause })
+    throw new EdgeError('EDGE_CONFIG_INVALID', `tls_ca_file ${path} cannot be read: ${messageOf(cause)}`, { cause })
   }
 }
 

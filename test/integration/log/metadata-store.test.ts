@@ -471,7 +471,7 @@ test('a file of a newer release is refused and left as it is', () => {
 
 test('what cannot be opened as a file is named with what was expected, and is left as it is', () => {
   mkdirSync(path)
-  assert.throws(() => open(), /metadata\.sqlite cannot be opened: expected a file that this user may read and write/)
+  assert.throws(() => open(), /metadata\.sqlite: expected a file, found a folder/)
   assert.deepEqual(readdirSync(path), [])
   assert.deepEqual(findings, [])
   rmSync(path, { recursive: true })
