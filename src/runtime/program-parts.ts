@@ -7,12 +7,16 @@ export const MAIN_PART = 'main.js'
 export const PART_PREFIX = 'program/'
 export const CODE_PREFIX = 'compiled/'
 
+/** They never change, and to list them takes longer than to find one of them. */
+let assetNames: ReadonlySet<string> | undefined
+
 /** Only in the executable. V8 takes compiled code for the same text, version and flags; else it compiles. */
 export function partScript(part: string): Script {
   const { getAssetKeys, getRawAsset } = process.getBuiltinModule('node:sea')
   const text = Buffer.from(getRawAsset(`${PART_PREFIX}${part}`)).toString('latin1')
   const name = `${CODE_PREFIX}${part}`
-  if (!getAssetKeys().includes(name)) return new Script(text, { filename: part })
+  assetNames ??= new Set(getAssetKeys())
+  if (!assetNames.has(name)) return new Script(text, { filename: part })
   return new Script(text, { filename: part, cachedData: Buffer.from(getRawAsset(name)) })
 }
 
