@@ -37,7 +37,7 @@ export class SegmentRemoval {
   /** Drops everything that has an offset now. Durable when it resolves. */
   purge(partition: LogPartition): Promise<void> {
     const end = partition.beginPurge()
-    return this.#options.exclusive(() => this.#dropBelow(partition, end))
+    return this.#options.exclusive(async () => void (await this.#dropBelow(partition, end)))
   }
 
   /** @param lastOffset that may go, null for no bound. @returns what was dropped, if anything was. */
@@ -47,8 +47,9 @@ export class SegmentRemoval {
       const chosen = this.#options.closedSegments(partition).slice(0, count)
       const passing = chosen.findIndex(({ endOffset }) => lastOffset !== null && endOffset - 1n > lastOffset)
       const dropped = await this.#totalOf(passing < 0 ? chosen : chosen.slice(0, passing))
-      if (dropped !== undefined) await this.#dropBelow(partition, dropped.endOffset)
-      return dropped
+      // Counted meanwhile, it may be deleted by now: then nothing was dropped.
+      const isDropped = dropped !== undefined && (await this.#dropBelow(partition, dropped.endOffset))
+      return isDropped ? dropped : undefined
     })
   }
 
@@ -135,16 +136,21 @@ export class SegmentRemoval {
     return gone.map(({ path }) => path)
   }
 
-  /** The floor is durable before the first file goes, else offsets could be given again after a crash. */
-  async #dropBelow(partition: LogPartition, offset: bigint): Promise<void> {
-    if (offset <= partition.logStartOffset || partition.isRemoved) return
+  /**
+   * The floor is durable before the first file goes, else offsets could be given again after a crash.
+   *
+   * @returns whether anything was dropped: the partition may be deleted meanwhile, or begin above.
+   */
+  async #dropBelow(partition: LogPartition, offset: bigint): Promise<boolean> {
+    if (offset <= partition.logStartOffset || partition.isRemoved) return false
     const { descriptors, isUnlinkedBeforeFloor, changed } = this.#options
     if (!isUnlinkedBeforeFloor) await this.#raiseFloor(partition.key, offset)
-    if (partition.isRemoved) return
+    if (partition.isRemoved) return false
     partition.dropBelow(offset)
     await this.#unlinkInTurns(this.#takeBelow(partition, offset))
     changed()
     if (isUnlinkedBeforeFloor) await descriptors.raiseFloor(partition.key, offset)
+    return true
   }
 
   /** On a full disk the record needs room before what it frees is there. */

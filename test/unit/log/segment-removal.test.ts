@@ -12,7 +12,8 @@ import { SegmentRemoval } from '../../../src/log/segment-removal.ts'
 
 const COUNT = 100
 
-test('files go a few at a time, the floor first', async () => {
+/** @param onTurn before others have theirs. */
+function world(onTurn: (partition: { isRemoved: boolean }) => void = () => {}) {
   const steps: string[] = []
   let removedCount = 0
   const partition = {
@@ -56,6 +57,7 @@ test('files go a few at a time, the floor first', async () => {
     scheduler: {
       nextTurn(task) {
         steps.push(`turn, ${partition.segments.length} left`)
+        onTurn(partition)
         task()
       },
       after: () => () => {},
@@ -66,6 +68,22 @@ test('files go a few at a time, the floor first', async () => {
     changed: () => void steps.push('changed'),
     isUnlinkedBeforeFloor: false,
   })
+  return { steps, partition, removal, removedCount: () => removedCount }
+}
+
+test('nothing is counted as dropped of a partition that is deleted meanwhile', async () => {
+  const { steps, partition, removal } = world((each) => {
+    each.isRemoved = true
+  })
+  assert.equal(await removal.dropOldest(partition as unknown as LogPartition, COUNT, null), undefined)
+  assert.deepEqual(
+    steps.filter((step) => !step.startsWith('turn')),
+    [],
+  )
+})
+
+test('files go a few at a time, the floor first', async () => {
+  const { steps, partition, removal, removedCount } = world()
   const [first] = partition.segments
   const dropped = await removal.dropOldest(partition as unknown as LogPartition, COUNT, null)
   assert.deepEqual([dropped?.count, dropped?.endOffset], [COUNT, BigInt(COUNT)])
@@ -74,7 +92,7 @@ test('files go a few at a time, the floor first', async () => {
   assert.deepEqual(counting, Array(12).fill(`turn, ${COUNT} left`))
   assert.deepEqual(steps.slice(0, 2), [`floor ${COUNT}`, `start ${COUNT}`])
   assert.equal(steps.filter((step) => step === 'unlink').length, COUNT)
-  assert.equal(removedCount, COUNT, 'no index is kept of what is gone')
+  assert.equal(removedCount(), COUNT, 'no index is kept of what is gone')
   assert.deepEqual(
     steps.filter((step) => step.startsWith('turn')),
     Array(3).fill('turn, 0 left'),
