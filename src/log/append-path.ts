@@ -33,6 +33,8 @@ export class AppendPath {
   readonly #options: AppendPathOptions
   readonly counters = { appendedMessages: 0, appendedRecordBytes: 0, droppedMessages: 0 }
   gate: AppendGate | undefined
+  /** The data folder is not there; undefined while it is. */
+  displaced: EdgeError | undefined
   #isClosed = false
 
   constructor(options: AppendPathOptions) {
@@ -47,9 +49,15 @@ export class AppendPath {
   /** For what is above the limit there is never room: it waits as the largest does, and is then refused by name. */
   hasRoom(sizeBytes: number): boolean {
     const { journal, large } = this.#options
+    if (this.displaced !== undefined) return false
     if (this.isLarge(sizeBytes))
       return journal.hasRoom(MAX_TAG_SIZE) && large.hasRoom(Math.min(sizeBytes, MAX_BATCH_SIZE))
     return journal.hasRoom(sizeBytes + MAX_TAG_SIZE)
+  }
+
+  /** Undefined while appends are taken; else why not. */
+  get refusal(): EdgeError | undefined {
+    return this.displaced ?? this.#options.journal.refusal
   }
 
   /** Whether that many bytes of records go into a file of their own. */
@@ -59,12 +67,12 @@ export class AppendPath {
 
   /** @throws what an append would be refused with, before an offset is given. */
   check(partition: LogPartition, batch: RecordBatch, tag: ProducerTag | undefined): void {
-    const { journal, large } = this.#options
+    const { large } = this.#options
     if (this.#isClosed) throw new EdgeError('EDGE_SHUTTING_DOWN', 'the log is closing')
     const size = batch.recordsView.length
     const isLater = this.isLarge(size) || large.holds(partition, tag)
-    if (isLater ? large.hasRoom(size) && journal.refusal === undefined : this.hasRoom(size)) return
-    if (journal.refusal !== undefined) throw journal.refusal
+    if (this.refusal === undefined && (isLater ? large.hasRoom(size) : this.hasRoom(size))) return
+    if (this.refusal !== undefined) throw this.refusal
     if (size > MAX_BATCH_SIZE) {
       const text = `a batch of ${size} bytes is above the limit of ${MAX_BATCH_SIZE}`
       throw new EdgeError('EDGE_MESSAGE_TOO_LARGE', text, { details: { sizeBytes: size, limit: MAX_BATCH_SIZE } })
@@ -111,8 +119,9 @@ export class AppendPath {
     const { journal, large, producers, clock } = this.#options
     if (this.#isClosed) throw new EdgeError('EDGE_SHUTTING_DOWN', 'the log is closing')
     const isLater = large.holds(undefined, tag)
+    if (this.refusal !== undefined) throw this.refusal
     if (!journal.hasRoom(MAX_TAG_SIZE) || (isLater && !large.hasRoom(0))) {
-      throw journal.refusal ?? new EdgeError('EDGE_BACKPRESSURE', 'the journal has no room for more')
+      throw new EdgeError('EDGE_BACKPRESSURE', 'the journal has no room for more')
     }
     const batch = producers.sequenceBatch(tag, receipt, clock.wallUs())
     partition?.inOrder(batch)

@@ -24,6 +24,8 @@ export class DiskTrouble {
     markFailure(this.#fileSystem)
     this.#isMarkOld = false
     this.#report({
+      // Tried again file by file: it is one loss.
+      ...(error.details.isDisplaced === true ? { series: 'displaced' } : {}),
       event: isRefusing ? 'log.append.refused' : 'log.sync.failed',
       level: 'error',
       text: isRefusing

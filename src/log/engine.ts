@@ -235,7 +235,13 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   }
 
   get refusal(): EdgeError | undefined {
-    return this.journal.refusal
+    return this.#appends.refusal
+  }
+
+  /** @param failure why nothing can be taken, whatever the disk says; undefined when that is over. */
+  setDisplaced(failure: EdgeError | undefined): void {
+    this.#appends.displaced = failure
+    this.journal.roomMade()
   }
 
   readonly producerTable: ProducerTable = {

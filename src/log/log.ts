@@ -7,11 +7,12 @@ import { defaultsOf } from '../setting.ts'
 import type { Catalog, DropReport, Log, LogFinding, LogStats, MetadataStore, Partition, ProducerTable } from './api.ts'
 import { METADATA_FILE } from './catalog/layout.ts'
 import { checkSchedule, systemCron } from './cron.ts'
+import { DataFolderWatch } from './data-folder-watch.ts'
 import { type LogEngine, openEngine } from './engine.ts'
 import { Findings } from './findings.ts'
 import type { OpenLogOptions } from './index.ts'
 import { giveUpOneOf } from './io/ballast.ts'
-import type { FileLock, FileSystem } from './io/file-system.ts'
+import type { DiskSpace, FileLock, FileSystem } from './io/file-system.ts'
 import { isFlashDevice } from './io/flash-device.ts'
 import { checkJournalVersions } from './io/journal-recovery.ts'
 import { readStoreKeys } from './io/key-source.ts'
@@ -134,7 +135,16 @@ async function openOnNames(options: OpenLogOptions, parts: Parts, keys: StoreKey
   })
   engine.setGate(retention)
   await retention.start()
-  return new OpenedLog({ ...parts, engine, retention })
+  const watch = new DataFolderWatch({
+    path: options.path,
+    fileSystem,
+    lock: parts.lock,
+    scheduler,
+    report: findings.report,
+    partitions: () => engine.partitions.values(),
+    changed: (failure) => engine.setDisplaced(failure),
+  })
+  return new OpenedLog({ ...parts, engine, retention, watch })
 }
 
 /** Messages and password hashes are nobody's but the service's and its group's. */
@@ -199,11 +209,26 @@ function setAside({ fileSystem, findings, names }: Parts, path: string, nowUs: b
   fileSystem.makeDirectory('quarantine')
 }
 
+/** Asked often, also while the disk is away: that it cannot be asked is told by whoever wants to write. */
+function spaceOf(fileSystem: FileSystem): DiskSpace {
+  try {
+    return fileSystem.space()
+  } catch {
+    return { freeBytes: 0, totalBytes: 0 }
+  }
+}
+
+interface OpenedParts extends Parts {
+  readonly engine: LogEngine
+  readonly retention: RetentionLoop
+  readonly watch: DataFolderWatch
+}
+
 class OpenedLog implements Log {
-  readonly #parts: Parts & { readonly engine: LogEngine; readonly retention: RetentionLoop }
+  readonly #parts: OpenedParts
   #closing: Promise<void> | undefined
 
-  constructor(parts: Parts & { readonly engine: LogEngine; readonly retention: RetentionLoop }) {
+  constructor(parts: OpenedParts) {
     this.#parts = parts
   }
 
@@ -241,11 +266,11 @@ class OpenedLog implements Log {
 
   stats(): LogStats {
     const { engine, retention, fileSystem } = this.#parts
-    const { freeBytes, totalBytes } = fileSystem.space()
+    const { freeBytes, totalBytes } = spaceOf(fileSystem)
     return {
       ...engine.stats(),
       droppedMessages: retention.ledger.totalMessages(),
-      diskBudgetBytes: retention.diskBudgetBytes,
+      diskBudgetBytes: retention.diskBudgetBytes(totalBytes),
       diskFreeBytes: freeBytes,
       diskTotalBytes: totalBytes,
       isOverDiskBudget: retention.isOverBudget,
@@ -271,7 +296,8 @@ class OpenedLog implements Log {
   }
 
   async #close(): Promise<void> {
-    const { retention, engine, names, lock } = this.#parts
+    const { watch, retention, engine, names, lock } = this.#parts
+    watch.close()
     await retention.close()
     await engine.close()
     await names.close()

@@ -99,8 +99,9 @@ export class RetentionLoop implements AppendGate {
     return this.#fullTopicCount
   }
 
-  get diskBudgetBytes(): number {
-    return this.#disk().budgetBytes
+  /** @param totalBytes of the volume. */
+  diskBudgetBytes(totalBytes: number): number {
+    return this.#budget(totalBytes).budgetBytes
   }
 
   refusal(key: number): 'reject' | 'drop-newest' | null {
@@ -244,9 +245,12 @@ export class RetentionLoop implements AppendGate {
 
   #disk() {
     const { freeBytes, totalBytes } = this.#options.fileSystem.space()
+    return { ...this.#budget(totalBytes), usedBytes: this.#options.segments.diskUsedBytes(), freeBytes }
+  }
+
+  #budget(totalBytes: number) {
     const { disk_budget: budget, free_space_floor: freeFloor } = this.#options.settings
-    const usedBytes = this.#options.segments.diskUsedBytes()
-    return { ...planDiskBudget({ budget, freeFloor }, totalBytes), usedBytes, freeBytes }
+    return planDiskBudget({ budget, freeFloor }, totalBytes)
   }
 
   /** The one who is furthest behind. */

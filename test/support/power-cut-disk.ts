@@ -122,8 +122,12 @@ export class PowerCutDisk implements FileSystem {
     return found instanceof MemoryFile ? found.bytes.length : 0
   }
 
+  identity(path: string): string | undefined {
+    return this.#tree.has(path) ? path : undefined
+  }
+
   lock() {
-    return { release() {}, remove() {} }
+    return { isHeld: () => true, release() {}, remove() {} }
   }
 
   #handle(file: MemoryFile): LogFile {

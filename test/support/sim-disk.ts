@@ -139,10 +139,11 @@ export class SimDisk {
         const inode = this.#names.get(path)
         return inode === undefined || inode === 'folder' ? 0 : inode.cache.length
       },
+      identity: (path) => (this.#names.has(path) ? path : undefined),
       lock: (): FileLock => {
         if (this.#isLocked) throw new EdgeError('EDGE_STORE_IN_USE', 'locked')
         this.#isLocked = true
-        return { release: () => this.#release(), remove: () => this.#release() }
+        return { isHeld: () => true, release: () => this.#release(), remove: () => this.#release() }
       },
     }
     return {

@@ -62,6 +62,10 @@ export class TightFileSystem implements FileSystem {
     return this.#inner.sizeOf(path)
   }
 
+  identity(path: string): string | undefined {
+    return this.#inner.identity(path)
+  }
+
   lock(path: string): ReturnType<FileSystem['lock']> {
     if (this.freeBytes === 0 && this.#inner.sizeOf(path) === 0)
       throw new EdgeError('EDGE_DISK_FULL', `ENOSPC on ${path}`)

@@ -21,6 +21,7 @@ export function createReadOnlyFileSystem(root: string): FileSystem {
     syncDirectory: async (path) => refused(path),
     space: () => ({ freeBytes: 0, totalBytes: 0 }),
     sizeOf: (path) => fs.statSync(at(path), { throwIfNoEntry: false })?.size ?? 0,
+    identity: (path) => (fs.existsSync(at(path)) ? path : undefined),
     lock: refused,
   }
 }

@@ -28,6 +28,8 @@ export interface FileSystem {
   space(): DiskSpace
   /** Bytes of a file, found without opening it: closing a file of SQLite's would give its locks away. 0 without one. */
   sizeOf(path: string): number
+  /** Names what lies there, and nothing else as long as somebody has it open; undefined when nothing does. */
+  identity(path: string): string | undefined
   /** Takes the data folder for this process until `release`. @throws EDGE_STORE_IN_USE. */
   lock(path: string): FileLock
 }
@@ -78,6 +80,8 @@ export interface DiskSpace {
 }
 
 export interface FileLock {
+  /** Whether its file still lies where it was made. */
+  isHeld(): boolean
   /** The file stays: on a full disk the next start has its place. */
   release(): void
   /** Nothing of it stays, as if it had never been taken. */

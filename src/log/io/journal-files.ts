@@ -41,6 +41,8 @@ export class JournalFiles {
   #generation: number
   /** An old name must be gone for good before anything else is recycled: a crash could bring its groups back. */
   #isNameDoubtful = false
+  /** What lay under the name of each file when it was opened. */
+  readonly #identities = new Map<JournalFile, string | undefined>()
   /** What a preparing cost: header page and sync. */
   preparedCount = 0
 
@@ -48,6 +50,7 @@ export class JournalFiles {
     this.#options = options
     this.#files = [...files]
     this.#generation = files.reduce((highest, file) => Math.max(highest, file.generation), 0)
+    for (const file of files) this.#noteIdentity(file)
   }
 
   get all(): readonly JournalFile[] {
@@ -132,7 +135,25 @@ export class JournalFiles {
       fileSystem.unlink(path)
       throw error
     }
-    this.#files.push(new JournalFile(number, handle, { size: fileSize, generation: 0, salt: 0n }))
+    const file = new JournalFile(number, handle, { size: fileSize, generation: 0, salt: 0n })
+    this.#files.push(file)
+    this.#noteIdentity(file)
+  }
+
+  /**
+   * A file that was deleted or moved away takes syncs as before, and what it holds is not there at the next start.
+   *
+   * @returns EDGE_IO where another one, or none, lies in its place.
+   */
+  displaced(file: JournalFile): EdgeError | null {
+    const path = journalPath(file.number)
+    if (this.#options.fileSystem.identity(path) === this.#identities.get(file)) return null
+    const text = `${path} was deleted or moved away while the edge runs`
+    return new EdgeError('EDGE_IO', text, { details: { code: 'ENOENT', path, isDisplaced: true } })
+  }
+
+  #noteIdentity(file: JournalFile): void {
+    this.#identities.set(file, this.#options.fileSystem.identity(journalPath(file.number)))
   }
 
   /**
@@ -168,8 +189,13 @@ export class JournalFiles {
 
   /** Noted before it goes, which failures alone bring about: it is not to be missed. */
   #forget(file: JournalFile): void {
-    this.#files = this.#files.filter((each) => each !== file)
+    this.#drop(file)
     this.noteGenerations(true)
+  }
+
+  #drop(file: JournalFile): void {
+    this.#files = this.#files.filter((each) => each !== file)
+    this.#identities.delete(file)
   }
 
   async #syncNames(): Promise<void> {
@@ -221,7 +247,7 @@ export class JournalFiles {
       await this.#prepare(made)
     } catch (error) {
       // Tried again with another one: each try would leave one more.
-      this.#files = this.#files.filter((each) => each !== made)
+      this.#drop(made)
       made.handle.close()
       this.#options.fileSystem.unlink(journalPath(made.number))
       throw error

@@ -346,8 +346,9 @@ export class Journal {
     })
   }
 
-  #syncEnded(file: JournalFile, covered: number, error: Error | null): void {
+  #syncEnded(file: JournalFile, covered: number, result: Error | null): void {
     this.#spend(SYNC_COST_BYTES)
+    const error = result ?? this.#files.displaced(file)
     if (error !== null && !this.#rules.isFailedSyncRetried) {
       this.counters.syncFailedCount++
       this.#fail(file, toEdgeError(error))
@@ -417,9 +418,11 @@ export class Journal {
     this.#session.restart()
     const waiting = this.#open.isEmpty ? this.#again : [...this.#again, this.#open]
     this.#commit.restarted(batchCountOf(waiting), sizeOf(waiting), this.#nowUs())
-    if (this.#failuresInRow >= MAX_FAILURES_IN_ROW) this.#refuse(error)
+    const isDisplaced = error.details.isDisplaced === true
+    if (isDisplaced || this.#failuresInRow >= MAX_FAILURES_IN_ROW) this.#refuse(error)
     this.#options.events.failed(error, file)
-    this.#options.events.fileSealed()
+    // The other files are where this one is: all would be given up, one after the other.
+    if (!isDisplaced) this.#options.events.fileSealed()
     if (this.#refusal === undefined) this.#soon()
   }
 

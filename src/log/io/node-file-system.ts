@@ -15,14 +15,30 @@ export function createNodeFileSystem(root: string): FileSystem {
   return {
     list: (path) => list(at(path)),
     open: (path, mode) => openFile(at(path), mode),
-    makeDirectory: (path) => void checked(at(path), () => fs.mkdirSync(at(path), { recursive: true })),
+    makeDirectory: (path) =>
+      checked(at(path), () => {
+        // Never the data folder itself: where it was deleted, what would be made is no store.
+        fs.statSync(root)
+        fs.mkdirSync(at(path), { recursive: true })
+      }),
     rename: (from, to) => checked(at(from), () => fs.renameSync(at(from), at(to))),
     unlink: (path) => checked(at(path), () => fs.rmSync(at(path), { force: true })),
     removeDirectory: (path) => removeDirectory(at(path)),
     syncDirectory: (path) => syncDirectory(at(path)),
     space: () => checked(root, () => spaceOf(root)),
     sizeOf: (path) => checked(at(path), () => fs.statSync(at(path), { throwIfNoEntry: false })?.size ?? 0),
+    identity: (path) => identityOf(at(path)),
     lock: (path) => takeLock(at(path)),
+  }
+}
+
+/** A file keeps it where it is moved to. A disk that cannot be asked says nothing of what lies there. */
+export function identityOf(path: string): string | undefined {
+  try {
+    const found = fs.statSync(path, { throwIfNoEntry: false })
+    return found && `${found.dev} ${found.ino}`
+  } catch {
+    return 'unknown'
   }
 }
 
@@ -101,7 +117,9 @@ function takeLock(path: string): FileLock {
   for (let attempt = 0; attempt < 2; attempt++) {
     try {
       fs.writeFileSync(path, mine, { flag: 'wx' })
+      const identity = identityOf(path)
       return {
+        isHeld: () => identityOf(path) === identity,
         // Nobody's name, in as many bytes.
         release: () => quietly(() => fs.writeFileSync(path, ' '.repeat(mine.length), { flag: 'r+' })),
         remove: () => quietly(() => fs.rmSync(path, { force: true })),

@@ -10,10 +10,13 @@ const INTEGER_MAX = 2n ** 63n - 1n
  */
 export class Connection {
   readonly #database: Database.Database
+  readonly #checkPlace: () => void
   #isClosed = false
 
-  constructor(database: Database.Database) {
+  /** @param checkPlace before each change. @throws EDGE_IO the file is not where it was opened: the change would go with it. */
+  constructor(database: Database.Database, checkPlace: () => void = () => {}) {
     this.#database = database
+    this.#checkPlace = checkPlace
   }
 
   get isClosed(): boolean {
@@ -32,6 +35,7 @@ export class Connection {
 
   /** All or nothing, on stable storage when it returns (the write-ahead log is synced). @throws EDGE_DISK_FULL, EDGE_IO. */
   durably(work: () => void): void {
+    this.#checkPlace()
     try {
       this.#database.pragma('synchronous = FULL')
       this.#database.transaction(work)()
@@ -44,6 +48,7 @@ export class Connection {
 
   /** All or nothing; a power cut may take it back, a crash of the process not. @throws EDGE_DISK_FULL, EDGE_IO. */
   softly(work: () => void): void {
+    this.#checkPlace()
     try {
       this.#database.transaction(work)()
     } catch (error) {

@@ -5,6 +5,7 @@
 import { EdgeError } from '../../errors.ts'
 import type { ConsumerKind, CursorRow, GroupRow, MetadataStore, Partition, TokenRow, UserRow } from '../api.ts'
 import { OFFSETS_ENDING, OFFSETS_FILE } from '../catalog/layout.ts'
+import { identityOf } from '../io/node-file-system.ts'
 import { type NameSource, partitionText } from '../place-text.ts'
 import type { HintStore, ProducerStore, ReportFinding } from '../ports.ts'
 import type { Scheduler } from '../scheduler.ts'
@@ -39,12 +40,22 @@ export function openMetadata(options: MetadataOptions): SqliteMetadata {
   const { database } = openDatabase(options)
   const trail = openTrail(options)
   try {
-    return new SqliteMetadata(new Connection(database), options, trail)
+    return new SqliteMetadata(new Connection(database, placeCheck(options.path)), options, trail)
   } catch (error) {
     // Its lock would keep out whoever tries again.
     trail?.close()
     database.close()
     throw error
+  }
+}
+
+/** @returns throws EDGE_IO once the file is deleted or moved away: SQLite goes on in what nobody finds again. */
+function placeCheck(path: string): () => void {
+  if (path === ':memory:') return () => {}
+  const opened = identityOf(path)
+  return () => {
+    if (identityOf(path) === opened) return
+    throw new EdgeError('EDGE_IO', `${path} was deleted or moved away while the edge runs`, { details: { path } })
   }
 }
 

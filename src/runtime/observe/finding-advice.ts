@@ -10,6 +10,11 @@ export const FINDING_ADVICE: readonly (readonly [prefix: string, advice: string]
     'log.hole',
     'The named offsets are lost here; all others read on. If the upstream has them, nothing is lost overall. Check the disk.',
   ],
+  [
+    'log.folder.gone',
+    'Move the data folder back, and all goes on. Where it was deleted, restart the service: it begins with an empty one, and what only the old one held is lost.',
+  ],
+  ['log.folder.back', 'Nothing has to be done now; see who moved it.'],
   ['log.sync', 'The disk refused a write. Look at dmesg and free space; replace the disk when this comes again.'],
   ['log.append.resumed', 'Nothing has to be done now; dmesg may tell why the disk refused before.'],
   ['log.append', 'The disk refused a write. Look at dmesg and free space; replace the disk when this comes again.'],

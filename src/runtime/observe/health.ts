@@ -18,6 +18,8 @@ export interface PartReport {
   readonly state: 'off' | 'starting' | 'running' | 'failed'
   /** Why it failed or is starting for so long; empty when there is nothing to say. */
   readonly cause: string
+  /** What an operator can do, where that is something else than of others of the kind; empty when it is not. */
+  readonly action?: string
   /** Why waiting work may not get on, where that is another cause; said only when it does not. */
   readonly stallCause?: string
   /** Units of work that wait for it now: queued appends, unconfirmed messages, a probe without an answer. */
@@ -161,7 +163,7 @@ export class HealthWatch {
       kind: report.kind,
       state,
       cause: isStalled ? stallCause(report, idleUs) : report.cause,
-      action: isGood ? '' : ACTIONS[report.kind][state],
+      action: isGood ? '' : report.action || ACTIONS[report.kind][state],
       isEssential: report.isEssential,
       forUs: nowUs - memory.sinceUs,
     }

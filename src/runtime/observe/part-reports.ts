@@ -1,5 +1,6 @@
 /** What the log, certificates, the clock and the routes of sync say of themselves, in the words of `HealthWatch`. Pure. */
-import type { Log } from '../../log/index.ts'
+import type { Log, LogFinding } from '../../log/index.ts'
+import { findingAdvice } from './finding-advice.ts'
 import type { PartReport } from './health.ts'
 import type { SyncRouteStatus } from './overview.ts'
 
@@ -13,12 +14,14 @@ export interface ServedCertificate {
 export function reportLog(log: Pick<Log, 'isWritable' | 'hasRoom' | 'stats' | 'findings'>): PartReport {
   const { syncCount, isSyncAwaited } = log.stats()
   const hasRoom = log.hasRoom(1)
+  const gone = log.isWritable ? undefined : folderGone(log)
   return {
     name: 'log',
     kind: 'log',
     state: log.isWritable ? 'running' : 'failed',
     // Of a log that waits the last trouble is told as well: a full disk is why nothing moves.
-    cause: log.isWritable && hasRoom ? '' : lastError(log),
+    cause: log.isWritable && hasRoom ? '' : (gone?.text ?? lastError(log)),
+    action: gone === undefined ? '' : findingAdvice(gone),
     // Under load it always is, and what it last had trouble with says nothing.
     stallCause: lastError(log),
     waiting: isSyncAwaited || !hasRoom ? 1 : 0,
@@ -110,6 +113,12 @@ export function reportRoute(route: SyncRouteStatus): PartReport {
     progress: route.confirmedMessages + route.deadLetterMessages + route.unreadableMessages,
     isEssential: false,
   }
+}
+
+/** Not the errors that follow from it. */
+function folderGone(log: Pick<Log, 'findings'>): LogFinding | undefined {
+  const last = log.findings().findLast(({ event }) => event.startsWith('log.folder.'))
+  return last?.event === 'log.folder.gone' ? last : undefined
 }
 
 function lastError(log: Pick<Log, 'findings' | 'isWritable'>): string {

@@ -293,8 +293,10 @@ export class Connection implements ByteSession {
     this.waits = null
     const { protocol } = this.binding.bound
     this.countRequest()
-    const error = new EdgeError('EDGE_BACKPRESSURE', 'the log has no room: try again')
-    this.sends.open(protocol.decode(frame)).fail(error)
+    const request = protocol.decode(frame)
+    // A log that takes nothing says why.
+    if (!this.server.log.isWritable) this.send(request)
+    else this.sends.open(request).fail(new EdgeError('EDGE_BACKPRESSURE', 'the log has no room: try again'))
     this.sendSettled()
     this.continue()
   }

@@ -63,6 +63,7 @@ function stopping(inner: FileSystem, left: { calls: number }): FileSystem {
     },
     space: () => inner.space(),
     sizeOf: (path) => inner.sizeOf(path),
+    identity: (path) => inner.identity(path),
     lock: (path) => inner.lock(path),
   }
 }

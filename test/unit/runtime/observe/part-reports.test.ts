@@ -64,6 +64,20 @@ test('a log whose disk refuses is failed, and says why', () => {
   assert.equal(reportLog(refusing).cause, 'no space left on device')
 })
 
+test('a data folder that is gone is the cause, not the errors that follow from it, and comes with what to do', () => {
+  const log = new MemoryLog()
+  const finding = (event: string, text: string) => ({ atUs: 1n, event, level: 'error', text, fields: {} }) as const
+  const gone = [finding('log.folder.gone', 'the folder was moved'), finding('log.repack.failed', 'ENOENT')]
+  const report = (isWritable: boolean, ...more: readonly ReturnType<typeof finding>[]) =>
+    reportLog({ isWritable, hasRoom: () => true, stats: () => log.stats(), findings: () => [...gone, ...more] })
+  const [check] = new HealthWatch().observe([report(false)], 0).checks
+  assert.deepEqual([check?.state, check?.cause], ['failed', 'the folder was moved'])
+  assert.match(check?.action ?? '', /^Move the data folder back/)
+  const back = finding('log.folder.back', 'it is back')
+  assert.equal(report(false, back, finding('log.sync.failed', 'EIO')).cause, 'EIO')
+  assert.equal(report(true, back).cause, '')
+})
+
 test('a log without room that never syncs is stalled', () => {
   const log = new MemoryLog()
   const watch = new HealthWatch()
