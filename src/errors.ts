@@ -64,6 +64,7 @@ export const ERROR_TABLE = {
   EDGE_USER_NOT_FOUND: { kind: 'not-found', isRetryable: false },
   EDGE_TOKEN_NOT_FOUND: { kind: 'not-found', isRetryable: false },
   EDGE_CLIENT_NOT_FOUND: { kind: 'not-found', isRetryable: false },
+  EDGE_DEVICE_NOT_FOUND: { kind: 'not-found', isRetryable: false },
 
   EDGE_STREAM_NAME_TAKEN: { kind: 'invalid', isRetryable: false },
   EDGE_TOPIC_NAME_TAKEN: { kind: 'invalid', isRetryable: false },
@@ -98,6 +99,7 @@ export const ERROR_TABLE = {
   EDGE_CHECKSUM_INVALID: { kind: 'invalid', isRetryable: false },
   EDGE_OFFSET_INVALID: { kind: 'invalid', isRetryable: false },
   EDGE_PARTITION_NOT_OWNED: { kind: 'invalid', isRetryable: false },
+  EDGE_DEVICE_ACTIVE: { kind: 'invalid', isRetryable: true },
   EDGE_READING_INVALID: { kind: 'invalid', isRetryable: false },
 
   EDGE_BACKPRESSURE: { kind: 'capacity', isRetryable: true },

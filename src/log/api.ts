@@ -119,6 +119,14 @@ export interface ProducerTable {
   /** @returns undefined when nothing is known of that epoch. */
   have(device: number, epoch: number, lane: number): number | undefined
   lanes(device: number, epoch: number): readonly { lane: number; have: number }[]
+  /** All that are remembered; the time of the last reading, µs, null where none is known. */
+  devices(): readonly { readonly name: string; readonly lastSeenUs: bigint | null }[]
+  /**
+   * Makes room for another name; durable when it returns. What the device sends again of what it has no ack for is taken for new.
+   *
+   * @returns the number it had. @throws EDGE_DEVICE_NOT_FOUND, EDGE_IO, EDGE_DISK_FULL.
+   */
+  forget(deviceName: string): number
   /** Disposes of sequences without a record: refused for good, or given up by the device. Settles like a durable append. */
   record(tag: ProducerTag, receipt: Receipt): void
 }

@@ -248,6 +248,8 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     numberOf: (deviceName) => this.producers.numberOf(deviceName),
     have: (device, epoch, lane) => this.producers.have(device, epoch, lane),
     lanes: (device, epoch) => this.producers.lanes(device, epoch),
+    devices: () => this.producers.devices(),
+    forget: (deviceName) => this.producers.forget(deviceName),
     record: (tag, receipt) => this.#appends.recordSequence(tag, receipt),
   }
 

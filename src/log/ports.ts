@@ -158,6 +158,8 @@ export interface PartitionHint {
 export interface ProducerStore {
   loadDevices(): readonly { device: number; name: string }[]
   addDevice(device: number, name: string): void
+  /** With its sequences; durable when it returns. */
+  removeDevice(device: number): void
   loadSequences(): readonly ProducerSequence[]
   /** Durable (`synchronous=FULL`) when it returns. */
   saveSequences(changed: readonly ProducerSequence[], removed: readonly ProducerSequence[]): void

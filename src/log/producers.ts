@@ -1,4 +1,5 @@
 /** The producer table: pure numbers in `core/producer-table.ts`, their journal batches and their checkpoint in SQLite here. */
+import { EdgeError } from '../errors.ts'
 import type { ProducerTag, Receipt } from './api.ts'
 import { BATCH_FLAG, BATCH_HEADER_SIZE, BATCH_KIND, decodeTag } from './core/batch-header.ts'
 import { type BatchOwner, PendingBatch } from './core/pending-batch.ts'
@@ -34,6 +35,19 @@ export class Producers {
 
   lanes(device: number, epoch: number): readonly { lane: number; have: number }[] {
     return this.#sequences.lanes(device, epoch)
+  }
+
+  devices(): readonly { readonly name: string; readonly lastSeenUs: bigint | null }[] {
+    return this.#sequences.all()
+  }
+
+  forget(deviceName: string): number {
+    const device = this.#sequences.device(deviceName)
+    if (device === undefined)
+      throw new EdgeError('EDGE_DEVICE_NOT_FOUND', `device ${JSON.stringify(deviceName)} is not remembered`)
+    this.#store.removeDevice(device)
+    this.#sequences.forget(deviceName)
+    return device
   }
 
   settled(tag: ProducerTag, seenAtUs: bigint): void {

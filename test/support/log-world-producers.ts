@@ -43,6 +43,10 @@ export class FakeProducerStore implements ProducerStore {
     this.#devices.push({ device, name })
   }
 
+  removeDevice(device: number): void {
+    this.#devices.splice(0, this.#devices.length, ...this.#devices.filter((each) => each.device !== device))
+  }
+
   loadSequences(): readonly ProducerSequence[] {
     return [...this.#rows.values()]
   }

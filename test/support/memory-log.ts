@@ -471,6 +471,8 @@ const noProducers: ProducerTable = {
   numberOf: () => 0,
   have: () => undefined,
   lanes: () => [],
+  devices: () => [],
+  forget: () => 0,
   record: (_tag, receipt) => receipt.settled(null),
 }
 

@@ -48,13 +48,29 @@ export class ProducerSequences {
   /** @throws EDGE_LIMIT_REACHED. */
   newDevice(name: string): number {
     if (this.#numbers.size >= this.#maxDevices) {
-      throw new EdgeError('EDGE_LIMIT_REACHED', `no more than ${this.#maxDevices} publishers are remembered`, {
-        details: { limit: this.#maxDevices },
-      })
+      const text = `no more than ${this.#maxDevices} device names are remembered: \`iggy-edge device forget\` makes room, or a higher log.max_publishers`
+      throw new EdgeError('EDGE_LIMIT_REACHED', text, { details: { limit: this.#maxDevices } })
     }
     const device = this.#nextNumber++
     this.#numbers.set(name, device)
     return device
+  }
+
+  all(): { name: string; lastSeenUs: bigint | null }[] {
+    return [...this.#numbers].map(([name, device]) => {
+      const epochs = this.#devices.get(device)
+      return { name, lastSeenUs: epochs === undefined ? null : [...epochs.values()].map(lastSeen).reduce(later, 0n) }
+    })
+  }
+
+  /** The store has forgotten it. Its number is given to nobody else in this process: what is on its way carries it. */
+  forget(name: string): void {
+    const device = this.#numbers.get(name)
+    if (device === undefined) return
+    this.#numbers.delete(name)
+    this.#devices.delete(device)
+    for (const [key, row] of this.#changed) if (row.device === device) this.#changed.delete(key)
+    this.#removed = this.#removed.filter((row) => row.device !== device)
   }
 
   have(device: number, epoch: number, lane: number): number | undefined {

@@ -97,12 +97,16 @@ export function parseOwedOffsets(value: string | undefined): ReadonlyMap<number,
 export class SqliteProducers implements ProducerStore {
   readonly #connection: Connection
   readonly #addDevice
+  readonly #removeDevice
+  readonly #removeSequences
   readonly #put
   readonly #delete
 
   constructor(connection: Connection) {
     this.#connection = connection
     this.#addDevice = connection.statement('INSERT OR REPLACE INTO devices (device, name) VALUES (?, ?)')
+    this.#removeDevice = connection.statement('DELETE FROM devices WHERE device = ?')
+    this.#removeSequences = connection.statement('DELETE FROM sequences WHERE device = ?')
     this.#put = connection.statement(
       'INSERT OR REPLACE INTO sequences (device, epoch, lane, have, seen_at_us) VALUES (?, ?, ?, ?, ?)',
     )
@@ -119,6 +123,13 @@ export class SqliteProducers implements ProducerStore {
   addDevice(device: number, name: string): void {
     this.#connection.durably(() => {
       this.#addDevice.run(device, name)
+    })
+  }
+
+  removeDevice(device: number): void {
+    this.#connection.durably(() => {
+      this.#removeDevice.run(device)
+      this.#removeSequences.run(device)
     })
   }
 

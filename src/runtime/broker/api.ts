@@ -201,6 +201,14 @@ export interface Broker {
   deviceTokens(caller: Caller): readonly TokenRow[]
   /** @throws EDGE_FORBIDDEN without `manage_users`, EDGE_TOKEN_NOT_FOUND. */
   deleteDeviceToken(caller: Caller, name: string): Promise<void>
+  /** Names of devices that are remembered, the one silent the longest first. @throws EDGE_FORBIDDEN without `manage_users`. */
+  devices(caller: Caller): readonly { readonly name: string; readonly lastSeenUs: bigint | null }[]
+  /**
+   * Forgets a device that comes back no more: its sequence numbers and its offsets.
+   *
+   * @throws EDGE_FORBIDDEN without `manage_users`, EDGE_DEVICE_NOT_FOUND, EDGE_DEVICE_ACTIVE while it still publishes.
+   */
+  forgetDevice(caller: Caller, name: string): Promise<void>
   /** @returns the row of a device token. @throws EDGE_TOKEN_INVALID, EDGE_TOKEN_EXPIRED, EDGE_USER_INACTIVE. */
   authenticateDevice(token: string): TokenRow
 

@@ -6,6 +6,7 @@ import { xxh32 } from '../../sdk/wire/xxh32.ts'
 import type { Broker } from './api.ts'
 import { Clients } from './clients.ts'
 import type { BrokerContext, ServerIdentity } from './context.ts'
+import { createDevices } from './devices.ts'
 import { createGroups } from './groups.ts'
 import { LiveGroups } from './live-groups.ts'
 import { startMaintenance } from './maintenance.ts'
@@ -97,6 +98,7 @@ export async function createBroker(options: BrokerOptions): Promise<RunningBroke
     ...createSystem(context),
     ...createUsers(context),
     ...createTokens(context),
+    ...createDevices(context),
     ...createStreams(context),
     ...createTopics(context),
     ...createMessages(context),

@@ -6,6 +6,7 @@ import { demo } from './demo.ts'
 import { init } from './init.ts'
 import { CONSUMER_GROUP_COMMANDS } from './nouns/consumer-group.ts'
 import { CONSUMER_OFFSET_COMMANDS } from './nouns/consumer-offset.ts'
+import { DEVICE_COMMANDS } from './nouns/device.ts'
 import { MESSAGE_COMMANDS } from './nouns/message.ts'
 import { PARTITION_COMMANDS } from './nouns/partition.ts'
 import { STREAM_COMMANDS } from './nouns/stream.ts'
@@ -40,5 +41,6 @@ export const COMMANDS: readonly Command[] = [
   ...CONSUMER_OFFSET_COMMANDS,
   ...USER_COMMANDS,
   ...TOKEN_COMMANDS,
+  ...DEVICE_COMMANDS,
   ...SYSTEM_COMMANDS,
 ]

@@ -18,6 +18,7 @@ const HINTS: Partial<Readonly<Record<ErrorCode, string>>> = {
   EDGE_GROUP_NOT_FOUND: 'iggy-edge consumer-group list STREAM TOPIC shows what there is',
   EDGE_USER_NOT_FOUND: 'iggy-edge user list shows what there is',
   EDGE_CLIENT_NOT_FOUND: 'iggy-edge client list shows what there is',
+  EDGE_DEVICE_NOT_FOUND: 'iggy-edge device list shows what there is',
   EDGE_STREAM_NAME_TAKEN: 'choose another name',
   EDGE_TOPIC_NAME_TAKEN: 'choose another name',
   EDGE_GROUP_NAME_TAKEN: 'choose another name',

@@ -12,6 +12,7 @@ import { RequestHandler } from './request-handler.ts'
 import { Router } from './router.ts'
 import { consumerGroupRoutes } from './routes/consumer-groups.ts'
 import { deviceTokenRoutes } from './routes/device-tokens.ts'
+import { deviceRoutes } from './routes/devices.ts'
 import { edgeRoutes } from './routes/edge.ts'
 import { messageRoutes } from './routes/messages.ts'
 import { offsetRoutes } from './routes/offsets.ts'
@@ -122,6 +123,7 @@ function routesOf(
     ...offsetRoutes(context),
     ...consumerGroupRoutes(context),
     ...deviceTokenRoutes(context),
+    ...deviceRoutes(context),
     ...edgeRoutes({
       broker,
       health,

@@ -79,6 +79,8 @@ describe('commands on a running edge', () => {
     await here('token delete-device pumps')
     assert.equal(await here('token list-devices'), 'none')
     await assert.rejects(here('token delete-device pumps'), /"pumps" is not there/)
+    assert.equal(await here('device list'), 'none')
+    await assert.rejects(here('device forget pump-1'), /"pump-1" is not remembered/)
   })
 
   it('send headers, and poll them back with offsets and first to last', async () => {

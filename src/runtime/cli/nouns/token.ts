@@ -1,11 +1,10 @@
 /** `token`: personal access tokens of the own user, and tokens for devices. */
 import { parseDurationWithUnit, UNLIMITED } from '../../amount-text.ts'
-import { type Command, EXIT } from '../command.ts'
-import type { EdgeHttp } from '../edge-http.ts'
+import type { Command } from '../command.ts'
 import { type Argument, usageError, type Values } from '../grammar.ts'
+import { httpCommand } from '../http-command.ts'
 import { list, time } from '../output.ts'
-import { SERVER_ARGUMENTS } from '../server-arguments.ts'
-import { Output, serverCommand } from '../server-command.ts'
+import { serverCommand } from '../server-command.ts'
 import { commandWords, VERBS } from '../words.ts'
 
 const words = (verbs: readonly string[]) => commandWords(['token', 'pat'], verbs)
@@ -62,7 +61,7 @@ export const TOKEN_COMMANDS: readonly Command[] = [
       output.done(`token "${name}" deleted`, { name })
     },
   }),
-  deviceCommand({
+  httpCommand({
     ...words(['create-device', 'cd']),
     summary: 'Create a token for devices (QUIC, device protocol); it is shown this once.',
     arguments: [
@@ -91,7 +90,7 @@ export const TOKEN_COMMANDS: readonly Command[] = [
       output.done(created.token, { name, token: created.token })
     },
   }),
-  deviceCommand({
+  httpCommand({
     ...words(['list-devices', 'list-device', 'ld']),
     summary: 'List the tokens of devices.',
     arguments: [],
@@ -110,7 +109,7 @@ export const TOKEN_COMMANDS: readonly Command[] = [
       )
     },
   }),
-  deviceCommand({
+  httpCommand({
     ...words(['delete-device', 'dd']),
     summary: 'Delete a token of devices: they cannot connect with it any more.',
     arguments: [NAME],
@@ -121,23 +120,6 @@ export const TOKEN_COMMANDS: readonly Command[] = [
     },
   }),
 ]
-
-interface DeviceCommand extends Omit<Command, 'run' | 'common'> {
-  run(http: EdgeHttp, values: Values, output: Output): Promise<void>
-}
-
-/** Iggy's protocol knows no devices: these go over HTTP. */
-function deviceCommand({ run, ...spec }: DeviceCommand): Command {
-  return {
-    ...spec,
-    common: SERVER_ARGUMENTS,
-    async run(values, context) {
-      const { connectHttp } = await import('../server-client.ts')
-      await run(await connectHttp(values, context), values, new Output(values, context))
-      return EXIT.ok
-    },
-  }
-}
 
 /** @returns µs; null = it never expires. */
 function lifetimeOf(values: Values): bigint | null {

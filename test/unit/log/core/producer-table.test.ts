@@ -35,6 +35,19 @@ test('a number that only the journal or the checkpoint knows is never given to a
   assert.equal(sequences.newDevice('new'), 7)
 })
 
+test('a device that is forgotten makes room, its number is given to nobody else, and nothing of it is written down', () => {
+  const sequences = new ProducerSequences(1)
+  const device = sequences.newDevice('old')
+  sequences.synced({ ...tag(1), device }, 10n)
+  assert.deepEqual(sequences.all(), [{ name: 'old', lastSeenUs: 10n }])
+  assert.throws(() => sequences.newDevice('new'), { code: 'EDGE_LIMIT_REACHED', message: /iggy-edge device forget/ })
+  sequences.forget('old')
+  assert.deepEqual(sequences.takeChanges(), { changed: [], removed: [] })
+  assert.equal(sequences.have(device, 7, 0), undefined)
+  assert.equal(sequences.newDevice('new'), device + 1)
+  assert.deepEqual(sequences.all(), [{ name: 'new', lastSeenUs: null }])
+})
+
 test('an epoch that begins while the clock stands before the times of the others stays, and the oldest of them goes', () => {
   const sequences = new ProducerSequences(4)
   for (let epoch = 1; epoch <= MAX_EPOCHS; epoch++) sequences.synced({ ...tag(5), epoch }, BigInt(1000 + epoch))
