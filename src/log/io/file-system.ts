@@ -34,6 +34,14 @@ export interface FileSystem {
   lock(path: string): FileLock
 }
 
+/** What `identity` says where the disk cannot be asked. */
+export const UNKNOWN_IDENTITY = 'unknown'
+
+/** @returns whether what lay there lies there still, as far as anybody can tell. */
+export function isInPlace(before: string | undefined, now: string | undefined): boolean {
+  return now === UNKNOWN_IDENTITY || before === UNKNOWN_IDENTITY || now === before
+}
+
 /** What the machine is short of at the moment, by the system's codes: descriptors, memory. */
 const SHORTAGE_CODES: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN'])
 

@@ -5,7 +5,7 @@
  */
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import { MAX_JOURNAL_FILE_NUMBER } from '../core/journal-index.ts'
-import type { FileSystem } from './file-system.ts'
+import { type FileSystem, isInPlace } from './file-system.ts'
 import { createZeroed, JournalFile, journalPath } from './journal-file.ts'
 import type { StoreKeys } from './store-keys.ts'
 
@@ -147,7 +147,7 @@ export class JournalFiles {
    */
   displaced(file: JournalFile): EdgeError | null {
     const path = journalPath(file.number)
-    if (this.#options.fileSystem.identity(path) === this.#identities.get(file)) return null
+    if (isInPlace(this.#identities.get(file), this.#options.fileSystem.identity(path))) return null
     const text = `${path} was deleted or moved away while the edge runs`
     return new EdgeError('EDGE_IO', text, { details: { code: 'ENOENT', path, isDisplaced: true } })
   }

@@ -3,7 +3,15 @@ import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { EdgeError, systemCodeOf } from '../../errors.ts'
 import { notAFolder, readFileBytes, refuseOtherThanFile } from '../../file-kind.ts'
-import type { DirectoryEntry, DiskSpace, FileLock, FileSystem, LogFile } from './file-system.ts'
+import {
+  type DirectoryEntry,
+  type DiskSpace,
+  type FileLock,
+  type FileSystem,
+  isInPlace,
+  type LogFile,
+  UNKNOWN_IDENTITY,
+} from './file-system.ts'
 
 const FULL_CODES = new Set(['ENOSPC', 'EDQUOT'])
 /** There is none of that name, or a file stands in its place. */
@@ -32,13 +40,13 @@ export function createNodeFileSystem(root: string): FileSystem {
   }
 }
 
-/** A file keeps it where it is moved to. A disk that cannot be asked says nothing of what lies there. */
+/** A file keeps it where it is moved to. */
 export function identityOf(path: string): string | undefined {
   try {
     const found = fs.statSync(path, { throwIfNoEntry: false })
     return found && `${found.dev} ${found.ino}`
   } catch {
-    return 'unknown'
+    return UNKNOWN_IDENTITY
   }
 }
 
@@ -119,7 +127,7 @@ function takeLock(path: string): FileLock {
       fs.writeFileSync(path, mine, { flag: 'wx' })
       const identity = identityOf(path)
       return {
-        isHeld: () => identityOf(path) === identity,
+        isHeld: () => isInPlace(identity, identityOf(path)),
         // Nobody's name, in as many bytes.
         release: () => quietly(() => fs.writeFileSync(path, ' '.repeat(mine.length), { flag: 'r+' })),
         remove: () => quietly(() => fs.rmSync(path, { force: true })),

@@ -5,6 +5,7 @@
 import { EdgeError } from '../../errors.ts'
 import type { ConsumerKind, CursorRow, GroupRow, MetadataStore, Partition, TokenRow, UserRow } from '../api.ts'
 import { OFFSETS_ENDING, OFFSETS_FILE } from '../catalog/layout.ts'
+import { isInPlace } from '../io/file-system.ts'
 import { identityOf } from '../io/node-file-system.ts'
 import { type NameSource, partitionText } from '../place-text.ts'
 import type { HintStore, ProducerStore, ReportFinding } from '../ports.ts'
@@ -54,7 +55,7 @@ function placeCheck(path: string): () => void {
   if (path === ':memory:') return () => {}
   const opened = identityOf(path)
   return () => {
-    if (identityOf(path) === opened) return
+    if (isInPlace(opened, identityOf(path))) return
     throw new EdgeError('EDGE_IO', `${path} was deleted or moved away while the edge runs`, { details: { path } })
   }
 }
