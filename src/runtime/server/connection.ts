@@ -295,8 +295,11 @@ export class Connection implements ByteSession {
     this.countRequest()
     const request = protocol.decode(frame)
     // A log that takes nothing says why.
-    if (!this.server.log.isWritable) this.send(request)
+    const refusal = this.server.log.isWritable ? null : protocol.refusal(request)
+    if (refusal !== null) this.reply(refusal, request)
+    else if (!this.server.log.isWritable) this.send(request)
     else this.sends.open(request).fail(new EdgeError('EDGE_BACKPRESSURE', 'the log has no room: try again'))
+    this.flush()
     this.sendSettled()
     this.continue()
   }

@@ -186,6 +186,22 @@ describe('a busy log', () => {
     assert.deepEqual(it.transport.statuses(), [4010])
   })
 
+  test('that takes nothing at all is asked for its reason', async (context) => {
+    await using it = await connect()
+    await it.ready()
+    it.world.log.isRoomLeft = false
+    it.world.log.isWritable = false
+    const partition = it.world.log.partition(1)
+    assert.ok(partition)
+    const { mock } = context.mock.method(partition, 'append')
+    it.connection.receive(send())
+    it.world.clock.passMs(10_001)
+    it.connection.sweep(it.world.clock.monotonicUs())
+    await until(() => it.transport.statuses().length === 1)
+    assert.equal(mock.callCount(), 1)
+    assert.equal((mock.calls[0]?.error as { code?: string } | undefined)?.code, 'EDGE_APPEND_FAILED')
+  })
+
   test('holds a bounded number of sends of one connection', async () => {
     await using it = await connect()
     await it.ready()
