@@ -9,7 +9,8 @@ import { LOG_SETTINGS, type Log, openLog } from '../../../src/log/index.ts'
 import { type Scheduler, systemScheduler } from '../../../src/log/scheduler.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
-import { append, batchesOf, onlyPartition, range, readAll, until } from '../../support/partition-steps.ts'
+import { eventually } from '../../support/eventually.ts'
+import { append, batchesOf, onlyPartition, range, readAll } from '../../support/partition-steps.ts'
 import { topicOptions } from '../../support/topic-options.ts'
 
 const SETTINGS = {
@@ -64,7 +65,7 @@ for (const [what, remove] of [
   test(`a log whose folder was ${what} says so without being asked, refuses every change, and makes no other folder`, async (context) => {
     const { log, path } = await opened(context)
     remove(path)
-    await until(() => isGoneTold(log))
+    await eventually(() => isGoneTold(log))
     assert.equal(log.isWritable, false)
     const text = new RegExp(`data folder ${path} was deleted or moved away`)
     assert.match(log.findings().at(-1)?.text ?? '', text)
@@ -87,9 +88,9 @@ test('a folder that is moved back is gone on with, and nothing that was acknowle
   const { log, path } = await opened(context)
   renameSync(path, `${path}.moved`)
   await assert.rejects(append(log, onlyPartition(log), batchesOf(10, 11)), { code: 'EDGE_APPEND_FAILED' })
-  await until(() => eventsOf(log).includes('log.folder.gone'))
+  await eventually(() => eventsOf(log).includes('log.folder.gone'))
   renameSync(`${path}.moved`, path)
-  await until(() => log.isWritable && eventsOf(log).includes('log.folder.back'))
+  await eventually(() => log.isWritable && eventsOf(log).includes('log.folder.back'))
   await append(log, onlyPartition(log), batchesOf(11, 20))
   await log.close()
   await using again = await open(path)
@@ -100,10 +101,10 @@ test('the oldest segment deleted under a running log is told before anybody read
   const { log, path } = await opened(context)
   const partition = onlyPartition(log)
   for (let from = 10; from < 2500; from += 100) await append(log, partition, batchesOf(from, from + 100, 250))
-  await until(() => globSync('streams/**/*.seg', { cwd: path }).length > 2)
+  await eventually(() => globSync('streams/**/*.seg', { cwd: path }).length > 2)
   const [oldest = '', next = ''] = globSync('streams/**/*.seg', { cwd: path }).sort()
   rmSync(join(path, oldest))
-  await until(() => eventsOf(log).includes('log.hole.found'))
+  await eventually(() => eventsOf(log).includes('log.hole.found'))
   const end = Number(/(\d+)\.\d+\.seg$/.exec(next)?.[1])
   const told = log.findings().filter(({ event }) => event === 'log.hole.found')
   assert.equal(told.length, 1)

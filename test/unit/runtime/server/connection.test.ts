@@ -197,7 +197,7 @@ describe('a busy log', () => {
     it.connection.receive(send())
     it.world.clock.passMs(10_001)
     it.connection.sweep(it.world.clock.monotonicUs())
-    await until(() => it.transport.statuses().length === 1)
+    await eventually(() => it.transport.statuses().length === 1)
     assert.equal(mock.callCount(), 1)
     assert.equal((mock.calls[0]?.error as { code?: string } | undefined)?.code, 'EDGE_APPEND_FAILED')
   })
