@@ -15,7 +15,13 @@ export type { TokenInfo } from './api/tokens.ts'
 export type { NewTopic, TopicSettings } from './api/topics.ts'
 export type { NewUser } from './api/users.ts'
 export { Client, type ClientOptions, type ClientState } from './client/client.ts'
-export { Connection, type ConnectionSettings, type RequestOptions } from './client/connection.ts'
+export {
+  Connection,
+  type ConnectionSettings,
+  fixedPatience,
+  type Patience,
+  type RequestOptions,
+} from './client/connection.ts'
 export { type CommitMode, type ConsumedMessage, Consumer, type ConsumerOptions } from './client/consumer.ts'
 export {
   decodeHeaders,

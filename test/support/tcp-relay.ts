@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
+import { Transform } from 'node:stream'
 
-/** A TCP relay whose connections can be cut, to a server that may move. */
+/** A TCP relay whose connections can be cut, and slow, to a server that may move. */
 export class TcpRelay {
   readonly port: number
+  /** What is on its way takes so long, each way. */
+  delayMs = 0
   readonly #server: ReturnType<typeof createServer>
   readonly #sockets: Set<Socket>
 
@@ -16,6 +19,10 @@ export class TcpRelay {
 
   static async open(targetPort: () => number): Promise<TcpRelay> {
     const sockets = new Set<Socket>()
+    const late = (): Transform =>
+      new Transform({
+        transform: (chunk, _encoding, done) => void setTimeout(done, relay.delayMs, null, chunk),
+      })
     const server = createServer((inner) => {
       const outer = connect(targetPort(), '127.0.0.1')
       for (const [one, other] of [
@@ -28,14 +35,15 @@ export class TcpRelay {
           sockets.delete(one)
           other.destroy()
         })
-        one.pipe(other)
+        one.pipe(late()).pipe(other)
       }
     })
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
     const address = server.address()
     assert.ok(typeof address === 'object' && address !== null)
-    return new TcpRelay(server, sockets, address.port)
+    const relay = new TcpRelay(server, sockets, address.port)
+    return relay
   }
 
   cut(): void {

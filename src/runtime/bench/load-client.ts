@@ -5,7 +5,7 @@
  */
 import { systemClock } from '../../clock.ts'
 import { EdgeError } from '../../errors.ts'
-import { Connection, type ConnectionCredentials, type Dial } from '../../sdk/index.ts'
+import { Connection, type ConnectionCredentials, type Dial, fixedPatience } from '../../sdk/index.ts'
 import type { RecordBatch } from '../../sdk/wire/batch.ts'
 import { CODE } from '../../sdk/wire/codes.ts'
 import type { Dialect } from '../../sdk/wire/dialect.ts'
@@ -99,7 +99,7 @@ async function openNewer({ dial, credentials }: LoadTarget, signal: AbortSignal)
       generation: 'vsr',
       credentials,
       connectTimeoutMs: CONNECT_TIMEOUT_MS,
-      requestTimeoutMs: NO_TIMEOUT_MS,
+      patience: fixedPatience(NO_TIMEOUT_MS),
       heartbeatIntervalMs: 0,
       maxInFlight: 1,
       clock: systemClock,

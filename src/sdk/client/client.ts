@@ -21,7 +21,7 @@ import type { Dial } from '../transport/transport.ts'
 import { CODE, type CommandCode, OPERATION, operationOf } from '../wire/codes.ts'
 import type { RequestBody, ResponseBody } from '../wire/commands/index.ts'
 import type { Dialect } from '../wire/dialect.ts'
-import { Connection, type RequestOptions } from './connection.ts'
+import { Connection, fixedPatience, type RequestOptions } from './connection.ts'
 import { Consumer, type ConsumerOptions } from './consumer.ts'
 import { Producer, type ProducerOptions } from './producer.ts'
 import { Backoff } from './retry.ts'
@@ -151,7 +151,7 @@ export class Client implements Requester, AsyncDisposable {
           generation: options.generation,
           credentials,
           connectTimeoutMs: options.connectTimeoutMs,
-          requestTimeoutMs: options.requestTimeoutMs,
+          patience: fixedPatience(options.requestTimeoutMs),
           heartbeatIntervalMs: options.heartbeatIntervalMs,
           maxInFlight: SDK_DEFAULTS.maxInFlight,
           clock: this.clock,

@@ -15,13 +15,25 @@ import { Relay } from './relay.ts'
 import { iggyCodeOf } from './server-error.ts'
 import { type Completion, Session } from './session.ts'
 
+/** How long answers are waited for; told of each that came and of each that did not, so that it may follow the link. */
+export interface Patience {
+  readonly timeoutUs: number
+  answered(durationUs: number): void
+  timedOut(): void
+}
+
+/** The same for every link. */
+export function fixedPatience(timeoutMs: number): Patience {
+  return { timeoutUs: timeoutMs * US_MS, answered() {}, timedOut() {} }
+}
+
 export interface ConnectionSettings {
   readonly dial: Dial
   readonly generation: Generation
   /** null: no login. */
   readonly credentials: ConnectionCredentials | null
   readonly connectTimeoutMs: number
-  readonly requestTimeoutMs: number
+  readonly patience: Patience
   /** 0: no pings. */
   readonly heartbeatIntervalMs: number
   readonly maxInFlight: number
@@ -31,17 +43,22 @@ export interface ConnectionSettings {
 }
 
 export interface RequestOptions {
-  /** Replaces the connection's. After it the connection is given up: its answers are out of step. */
+  /** Replaces the connection's patience. After it the connection is given up: its answers are out of step. */
   readonly timeoutMs?: number
+  /** Added to it: what is large takes its time on a slow link. */
+  readonly transferMs?: number
 }
 
 interface Caller {
+  readonly sentUs: number
   resolve(body: ResponseBody<CommandCode>): void
   reject(error: EdgeError): void
 }
 
 const SDK_NAME = 'iggy-edge'
 const SDK_VERSION = '0.1.0'
+/** An answer to the probe may take so many times as long as the dial. */
+const PROBE_PER_DIAL = 3
 const NOT_COMMITTED = 57
 const NOT_ACCEPTED = 58
 
@@ -169,9 +186,12 @@ export class Connection {
   }
 
   static async #probe(settings: ConnectionSettings, signal: AbortSignal) {
-    const clientId = settings.randomU128()
+    const { clock, connectTimeoutMs, randomU128 } = settings
+    const clientId = randomU128()
     const relay = new Relay()
+    const startUs = clock.monotonicUs()
     const transport = await settings.dial(relay, signal)
+    const dialMs = (clock.monotonicUs() - startUs) / US_MS
     const { promise, resolve, reject } = Promise.withResolvers<Dialect>()
     const judge = (bytesView: Uint8Array): void => {
       const verdict = judgeProbe(bytesView)
@@ -185,9 +205,15 @@ export class Connection {
       }
     }
     relay.watch(judge, (error) => reject(error ?? new EdgeError('EDGE_CONNECTION_LOST', `${transport.peer} hangs up`)))
-    const patienceMs = Math.min(SDK_DEFAULTS.probeTimeoutMs, settings.connectTimeoutMs)
+    // A dial is a round trip at least: where it takes seconds, so does the answer.
+    const patienceMs = Math.min(connectTimeoutMs, Math.max(SDK_DEFAULTS.probeTimeoutMs, dialMs * PROBE_PER_DIAL))
     const timer = setTimeout(() => {
-      reject(new EdgeError('EDGE_UPSTREAM_TIMEOUT', `${transport.peer}: no answer to a ping within ${patienceMs} ms`))
+      reject(
+        new EdgeError(
+          'EDGE_UPSTREAM_TIMEOUT',
+          `${transport.peer}: no answer to a ping within ${Math.round(patienceMs)} ms`,
+        ),
+      )
     }, patienceMs)
     try {
       transport.write(probeBytes(clientId))
@@ -241,13 +267,15 @@ export class Connection {
   ): Promise<{ answer: Promise<ResponseBody<C>>; requestNumber: bigint }> {
     if (this.#session.table.size >= this.#settings.maxInFlight) await this.#slot()
     if (this.#error) throw this.#error
-    const timeoutMs = options.timeoutMs ?? this.#settings.requestTimeoutMs
-    const nowUs = this.#settings.clock.monotonicUs()
-    const encoded = this.#encode({ code, body } as unknown as Request, nowUs + timeoutMs * US_MS, repeatOf)
+    const { patience, clock } = this.#settings
+    const { timeoutMs = patience.timeoutUs / US_MS, transferMs = 0 } = options
+    const nowUs = clock.monotonicUs()
+    const deadlineUs = nowUs + (timeoutMs + transferMs) * US_MS
+    const encoded = this.#encode({ code, body } as unknown as Request, deadlineUs, repeatOf)
     this.#lastSentUs = nowUs
     const { promise, resolve, reject } = Promise.withResolvers<ResponseBody<C>>()
     // The session decodes by the same code that the request was made with.
-    this.#callers.set(encoded.id, { resolve: resolve as Caller['resolve'], reject })
+    this.#callers.set(encoded.id, { sentUs: nowUs, resolve: resolve as Caller['resolve'], reject })
     this.#armTimer()
     this.#transport.write(encoded.bytes)
     return { answer: promise, requestNumber: encoded.requestNumber }
@@ -273,7 +301,7 @@ export class Connection {
 
   #received(bytesView: Uint8Array): void {
     try {
-      for (const completion of this.#session.received(bytesView)) this.#complete(completion)
+      for (const completion of this.#session.received(bytesView)) this.#answered(completion)
     } catch (error) {
       this.abort(toEdgeError(error))
       return
@@ -281,6 +309,13 @@ export class Connection {
     const { endedBy } = this.#session
     if (endedBy) this.abort(endedBy)
     else this.#armTimer()
+  }
+
+  #answered(completion: Completion): void {
+    const { patience, clock } = this.#settings
+    const sentUs = this.#callers.get(completion.id)?.sentUs
+    if (sentUs !== undefined) patience.answered(clock.monotonicUs() - sentUs)
+    this.#complete(completion)
   }
 
   #complete(completion: Completion): void {
@@ -300,7 +335,9 @@ export class Connection {
   }
 
   #checkDeadlines(): void {
-    if (this.#session.table.hasExpired(this.#settings.clock.monotonicUs())) {
+    const { patience, clock } = this.#settings
+    if (this.#session.table.hasExpired(clock.monotonicUs())) {
+      patience.timedOut()
       this.abort(new EdgeError('EDGE_UPSTREAM_TIMEOUT', `${this.peer}: no answer in time`))
     } else {
       this.#armTimer()

@@ -1,5 +1,5 @@
 /** A central server over Iggy's binary protocol, both generations, over TCP, TLS or WebTransport. */
-import { type Clock, US_MS } from '../../clock.ts'
+import type { Clock } from '../../clock.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import { Connection, type ConnectionTarget, dialOf } from '../../sdk/index.ts'
 import type { StoredBatch } from '../../sdk/wire/batch.ts'
@@ -37,7 +37,7 @@ export async function openBinaryUpstream(settings: BinaryUpstreamSettings, signa
       generation: target.options.generation,
       credentials: target.credentials,
       connectTimeoutMs,
-      requestTimeoutMs: roundTrip.timeoutUs / US_MS,
+      patience: roundTrip,
       heartbeatIntervalMs,
       maxInFlight,
       clock,
@@ -114,16 +114,11 @@ class BinaryUpstream implements Upstream {
   }
 
   async #request<C extends CommandCode>(code: C, body: RequestBody<C>, sizeBytes = 0): Promise<ResponseBody<C>> {
-    const { clock, roundTrip, slowestBytesPerSecond } = this.#settings
-    const transferMs = (sizeBytes / slowestBytesPerSecond) * 1000
-    const startUs = clock.monotonicUs()
+    const transferMs = (sizeBytes / this.#settings.slowestBytesPerSecond) * 1000
     try {
-      const answer = await this.#connection.request(code, body, { timeoutMs: roundTrip.timeoutUs / US_MS + transferMs })
-      roundTrip.answered(clock.monotonicUs() - startUs)
-      return answer
+      return await this.#connection.request(code, body, { transferMs })
     } catch (cause) {
       const error = toEdgeError(cause)
-      if (error.code === 'EDGE_UPSTREAM_TIMEOUT') roundTrip.timedOut()
       // The session is of no use any more, although the connection may be: begin anew, with a login.
       if (failureKindOf(error) === 'lost') this.#connection.abort(error)
       throw error

@@ -205,7 +205,8 @@ class HttpUpstream implements Upstream {
       return answer as HttpAnswer | null
     } catch (cause) {
       const error = toEdgeError(cause)
-      if (error.code === 'EDGE_UPSTREAM_TIMEOUT') roundTrip.timedOut()
+      // Once, however many requests end with the link.
+      if (error.code === 'EDGE_UPSTREAM_TIMEOUT' && !this.#isClosed) roundTrip.timedOut()
       if (failureKindOf(error) === 'lost' || error.details.httpStatus === 401) this.abort(error)
       throw error
     }
