@@ -6,7 +6,8 @@
 import { Resolver, lookup as systemLookup } from 'node:dns/promises'
 import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
-import { EdgeError, messageOf } from '../../errors.ts'
+import { EdgeError, messageOf, systemCodeOf } from '../../errors.ts'
+import { sleep } from '../sleep.ts'
 
 export interface HostAddress {
   readonly address: string
@@ -16,8 +17,13 @@ export interface HostAddress {
 const HOSTS_FILE = '/etc/hosts'
 const QUERY_TIMEOUT_MS = 2000
 const QUERY_TRIES = 3
+/** The second answer has so long from the first one on (RFC 8305 proposes less, for links of a fifth of the round trip). */
+const OTHER_FAMILY_PATIENCE_MS = 250
 
-/** At most one lookup of the whole process uses the system's resolver (names of multicast DNS). */
+/** The name servers answer, and know no such name. */
+const UNKNOWN_NAME = new Set(['ENOTFOUND', 'ENODATA'])
+
+/** At most one lookup of the whole process uses the system's resolver. */
 let systemLookups: Promise<unknown> = Promise.resolve()
 
 /** @throws {EdgeError} EDGE_UPSTREAM_UNREACHABLE, reason `name`. */
@@ -33,7 +39,7 @@ export async function lookupHost(host: string, signal: AbortSignal): Promise<rea
   const fromFile = addressesInHosts(await readFile(HOSTS_FILE, 'utf8').catch(() => ''), host)
   if (fromFile.length > 0) return fromFile
   try {
-    const addresses = host.endsWith('.local') ? await askSystem(host) : await askNameServers(host, signal)
+    const addresses = host.endsWith('.local') ? await askSystem(host) : await askBoth(host, signal)
     if (addresses.length > 0) return addresses
     throw new EdgeError('EDGE_UPSTREAM_UNREACHABLE', `name lookup of ${host}: no addresses`, {
       details: { reason: 'name' },
@@ -48,12 +54,33 @@ export async function lookupHost(host: string, signal: AbortSignal): Promise<rea
   }
 }
 
-async function askNameServers(host: string, signal: AbortSignal): Promise<HostAddress[]> {
+/** The system also knows search domains and other services than DNS; where name servers answer, it does not hang for long. */
+async function askBoth(host: string, signal: AbortSignal): Promise<HostAddress[]> {
+  try {
+    return await askNameServers(host, signal)
+  } catch (error) {
+    if (!UNKNOWN_NAME.has(systemCodeOf(error))) throw error
+    return await askSystem(host)
+  }
+}
+
+/** @param servers instead of the system's, for tests. */
+export async function askNameServers(host: string, signal: AbortSignal, servers?: string[]): Promise<HostAddress[]> {
   const resolver = new Resolver({ timeout: QUERY_TIMEOUT_MS, tries: QUERY_TRIES })
+  if (servers !== undefined) resolver.setServers(servers)
   const cancel = (): void => resolver.cancel()
   signal.addEventListener('abort', cancel, { once: true })
   try {
-    const [fours, sixes] = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
+    const questions = [resolver.resolve4(host), resolver.resolve6(host)] as const
+    const answers = Promise.allSettled(questions)
+    // Some name servers drop questions for IPv6: who has one answer does not wait for the other until it times out.
+    const isAnswered = await Promise.any(questions).then(
+      () => true,
+      () => false,
+    )
+    if (isAnswered) await Promise.race([answers, sleep(OTHER_FAMILY_PATIENCE_MS, signal)])
+    resolver.cancel()
+    const [fours, sixes] = await answers
     if (fours.status === 'rejected' && sixes.status === 'rejected') throw fours.reason
     const found: HostAddress[] = []
     if (sixes.status === 'fulfilled') for (const address of sixes.value) found.push({ address, family: 6 })

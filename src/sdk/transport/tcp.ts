@@ -1,14 +1,14 @@
 /**
- * TCP and TLS. Tries all addresses of a host, IPv6 and IPv4 in turn with a head start (RFC 8305, `net`'s own), so that a
- * broken IPv6 route costs a quarter of a second, and resets rather than closes a connection that is given up.
+ * TCP and TLS. Tries all addresses of a host, so that a broken IPv6 route costs a quarter of a second, and resets rather than
+ * closes a connection that is given up.
  */
 import { readFile } from 'node:fs/promises'
-import { type LookupFunction, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { EdgeError, messageOf } from '../../errors.ts'
 import { refuseOtherThanFile } from '../../file-kind.ts'
+import { connectToHost } from './address-race.ts'
 import { DetachedSocket } from './detached-socket.ts'
-import { lookupHost } from './lookup.ts'
 import type { Dial, DialFailureReason, Transport, TransportEvents } from './transport.ts'
 
 export interface TcpOptions {
@@ -26,26 +26,34 @@ export interface TcpOptions {
 const KEEP_ALIVE_DELAY_MS = 60_000
 const CLOCK_CODES = new Set(['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID'])
 
+/** A TCP socket, and what is read and written: itself, or TLS over it. */
+export interface OpenSocket {
+  readonly raw: Socket
+  readonly socket: Socket
+}
+
 export function tcpDial(options: TcpOptions): Dial {
-  return async (events, signal) => {
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(options.connectTimeoutMs))])
-    const addresses = await abortable(lookupHost(options.host, limit), limit, options)
-    const lookup: LookupFunction = (_host, { all }, callback) => {
-      const first = addresses[0]
-      if (all === true) callback(null, [...addresses])
-      else callback(null, first?.address ?? '', first?.family ?? 4)
-    }
-    const raw = new Socket()
-    try {
-      raw.setNoDelay(options.nodelay)
-      raw.connect({ host: options.host, port: options.port, lookup, autoSelectFamily: true })
-      await abortable(ready(raw, 'connect', options), limit, options)
-      const socket = options.tls ? await startTls(raw, options, limit) : raw
-      return new TcpTransport(raw, socket, events)
-    } catch (error) {
-      raw.destroy()
-      throw error
-    }
+  return async (events, signal) => new TcpTransport(await openSocket(options, signal), events)
+}
+
+/** @throws {EdgeError} as a dial. */
+export async function openSocket(options: TcpOptions, signal: AbortSignal): Promise<OpenSocket> {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(options.connectTimeoutMs))])
+  const raw = await connected(options, limit)
+  try {
+    raw.setNoDelay(options.nodelay)
+    return { raw, socket: options.tls ? await startTls(raw, options, limit) : raw }
+  } catch (error) {
+    raw.destroy()
+    throw error
+  }
+}
+
+async function connected(options: TcpOptions, limit: AbortSignal): Promise<Socket> {
+  try {
+    return await abortable(connectToHost(options.host, options.port, limit), limit, options)
+  } catch (error) {
+    throw error instanceof EdgeError ? error : dialError(error as Error, options)
   }
 }
 
@@ -57,7 +65,7 @@ async function startTls(raw: Socket, options: TcpOptions, limit: AbortSignal): P
     rejectUnauthorized: options.tlsValidateCertificate,
     ...(ca === undefined ? {} : { ca }),
   })
-  await abortable(ready(socket, 'secureConnect', options), limit, options)
+  await abortable(secured(socket, options), limit, options)
   return socket
 }
 
@@ -76,11 +84,11 @@ async function readCa(path: string): Promise<string> {
   }
 }
 
-function ready(socket: Socket, event: 'connect' | 'secureConnect', options: TcpOptions): Promise<void> {
+function secured(socket: TLSSocket, options: TcpOptions): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const onError = (error: Error): void => reject(dialError(error, options))
   const onClose = (): void => reject(dialError(new Error('closed before it was ready'), options))
-  socket.once(event, resolve).on('error', onError).on('close', onClose)
+  socket.once('secureConnect', resolve).on('error', onError).on('close', onClose)
   return promise.finally(() => socket.off('close', onClose))
 }
 
@@ -103,8 +111,7 @@ async function abortable<T>(work: Promise<T>, signal: AbortSignal, options: TcpO
 function dialError(cause: Error & { code?: string }, options: TcpOptions): EdgeError {
   const code = cause.code ?? ''
   const reason: DialFailureReason = CLOCK_CODES.has(code) ? 'clock' : isCertificateCode(code) ? 'certificate' : 'route'
-  // With several addresses tried, Node gathers one error each and an empty text.
-  const text = tlsTroubleOf(cause) ?? (cause.message === '' ? code : cause.message)
+  const text = tlsTroubleOf(cause) ?? cause.message
   return new EdgeError('EDGE_UPSTREAM_UNREACHABLE', `${options.host}:${options.port}: ${text}`, {
     cause,
     details: { reason, systemCode: code },
@@ -123,13 +130,12 @@ function isCertificateCode(code: string): boolean {
 
 class TcpTransport implements Transport {
   readonly peer: string
-  /** The TCP socket, and what is read and written: itself, or TLS over it. */
   readonly #raw: Socket
   readonly #socket: Socket
   readonly #events: TransportEvents
   #error: EdgeError | null = null
 
-  constructor(raw: Socket, socket: Socket, events: TransportEvents) {
+  constructor({ raw, socket }: OpenSocket, events: TransportEvents) {
     this.#raw = raw
     this.#socket = socket
     this.#events = events

@@ -1,16 +1,12 @@
 /** Requests to Iggy's REST API over kept-alive connections: JSON in and out, numbers exact, errors by Iggy's number. */
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
-import type { LookupFunction } from 'node:net'
-import { EdgeError } from '../../errors.ts'
-import { errorOfStatus, lookupHost } from '../../sdk/index.ts'
+import type { Duplex } from 'node:stream'
+import { EdgeError, messageOf } from '../../errors.ts'
+import { errorOfStatus, openSocket, type TcpOptions } from '../../sdk/index.ts'
 import type { ConnectionEnds } from './connection-ends.ts'
 
-export interface HttpClientOptions {
-  readonly host: string
-  readonly port: number
-  readonly tls: boolean
-  readonly tlsValidateCertificate: boolean
+export interface HttpClientOptions extends TcpOptions {
   readonly maxSockets: number
   readonly signal: AbortSignal
   readonly ends: ConnectionEnds
@@ -27,7 +23,9 @@ export interface HttpCall {
 }
 
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024
-const CERTIFICATE_DATES = new Set(['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID'])
+
+/** As the agent calls it; its published type asks for a socket beside an error. */
+type SocketCallback = (error: Error | null, socket?: Duplex | null) => void
 
 export class HttpClient {
   readonly #options: HttpClientOptions
@@ -37,8 +35,9 @@ export class HttpClient {
 
   constructor(options: HttpClientOptions) {
     this.#options = options
-    const agentOptions = { keepAlive: true, maxSockets: options.maxSockets, noDelay: true }
+    const agentOptions = { keepAlive: true, maxSockets: options.maxSockets }
     this.#agent = options.tls ? new HttpsAgent(agentOptions) : new HttpAgent(agentOptions)
+    this.#connectAsOthers()
   }
 
   /** @returns the parsed body, or null when there is none. @throws {EdgeError} the refusal, with `details.httpStatus`. */
@@ -61,7 +60,7 @@ export class HttpClient {
           `${this.#where}: no answer within ${Math.round(call.timeoutMs)} ms`,
         )
       }
-      throw this.#connectError(cause)
+      throw this.#lost(cause)
     }
   }
 
@@ -77,18 +76,8 @@ export class HttpClient {
   }
 
   #exchange(call: HttpCall, signal: AbortSignal): Promise<IncomingMessage> {
-    const { host, port, tls, tlsValidateCertificate, ends } = this.#options
+    const { host, port, tls, ends } = this.#options
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
-    const lookup: LookupFunction = (name, { all }, callback) => {
-      lookupHost(name, signal).then(
-        (addresses) => {
-          const first = addresses[0]
-          if (all === true) callback(null, [...addresses])
-          else callback(null, first?.address ?? '', first?.family ?? 4)
-        },
-        (error) => callback(error, '', 0),
-      )
-    }
     const send = tls ? requestHttps : requestHttp
     const request = send({
       host,
@@ -96,9 +85,7 @@ export class HttpClient {
       method: call.method,
       path: call.path,
       agent: this.#agent,
-      lookup,
       signal,
-      ...(tls ? { rejectUnauthorized: tlsValidateCertificate } : {}),
       headers: {
         accept: 'application/json',
         ...(call.token === null ? {} : { authorization: `Bearer ${call.token}` }),
@@ -117,13 +104,21 @@ export class HttpClient {
     return promise
   }
 
-  #connectError(cause: unknown): EdgeError {
-    const error: Error & { code?: string } = cause instanceof Error ? cause : new Error(String(cause))
-    const code = error.code ?? ''
-    const isCertificate = /CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS/.test(code)
-    const reason = CERTIFICATE_DATES.has(code) ? 'clock' : isCertificate ? 'certificate' : 'route'
-    const text = error.message === '' ? code : error.message
-    return new EdgeError('EDGE_UPSTREAM_UNREACHABLE', `${this.#where}: ${text}`, { cause, details: { reason } })
+  /** As the other protocols connect: to whichever address answers, with the authorities and the name that are configured. */
+  #connectAsOthers(): void {
+    const signal = AbortSignal.any([this.#abort.signal, this.#options.signal])
+    this.#agent.createConnection = (_options: object, callback: SocketCallback) => {
+      openSocket(this.#options, signal).then(
+        ({ socket }) => callback(null, socket),
+        (error) => callback(error),
+      )
+      return undefined
+    }
+  }
+
+  #lost(cause: unknown): EdgeError {
+    const details = { reason: 'route' }
+    return new EdgeError('EDGE_UPSTREAM_UNREACHABLE', `${this.#where}: ${messageOf(cause)}`, { cause, details })
   }
 }
 

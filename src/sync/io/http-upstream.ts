@@ -63,7 +63,7 @@ class HttpUpstream implements Upstream {
 
   constructor(settings: HttpUpstreamSettings, signal: AbortSignal) {
     this.#settings = settings
-    const { clock, target, maxInFlight, httpCheckIntervalMs } = settings
+    const { clock, target, connectTimeoutMs, maxInFlight, httpCheckIntervalMs } = settings
     const { host, port, options } = target
     this.peer = `${host}:${port}`
     const ends = new ConnectionEnds({
@@ -71,7 +71,7 @@ class HttpUpstream implements Upstream {
       lookIntervalUs: httpCheckIntervalMs * US_MS,
       onNews: () => void this.#check(),
     })
-    this.#http = new HttpClient({ host, port, ...options, maxSockets: maxInFlight, signal, ends })
+    this.#http = new HttpClient({ host, port, ...options, connectTimeoutMs, maxSockets: maxInFlight, signal, ends })
     const { promise, resolve } = Promise.withResolvers<EdgeError>()
     this.closed = promise
     this.#settleClosed = resolve

@@ -1,12 +1,16 @@
 /** Sync from a log in memory to this runtime's own server, over a link that is cut and a server that starts anew. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
 import { EdgeError } from '../../../src/errors.ts'
 import { type Logger, silentLogger } from '../../../src/logger.ts'
+import { loadCertificate } from '../../../src/quic-edge/io/certificate.ts'
 import { connect } from '../../../src/sdk/index.ts'
 import { type DeadLetter, type Sync, type SyncOptions, startSync } from '../../../src/sync/index.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -238,6 +242,23 @@ for (const protocol of ['iggy', 'iggy+http'] as const) {
     }, 'all partitions are there again')
   })
 }
+
+test('over HTTPS an upstream is proven by the authority and the name that are configured', async (context) => {
+  const folder = mkdtempSync(join(tmpdir(), 'sync-https-'))
+  context.after(() => rmSync(folder, { recursive: true }))
+  const made = await loadCertificate({ type: 'self-signed', directory: folder }, systemClock)
+  const [cert_file, key_file] = [join(folder, 'ca.pem'), join(folder, 'key.pem')]
+  writeFileSync(cert_file, made.certificatePem)
+  writeFileSync(key_file, made.privateKeyPem)
+  const tls = { enabled: true, cert_file, key_file }
+  const central = await startTestHttpOn(new MemoryLog(), { settings: { 'http.tls': tls } })
+  context.after(() => central[Symbol.asyncDispose]())
+  const url = `iggy+http://iggy:iggy@127.0.0.1:${central.http.port}?tls=true&tls_domain=localhost`
+  const unproven = await start(context, new MemorySource(), toUrl(url))
+  await eventually(() => unproven.state().upstreams[0]?.failureKind === 'certificate', 'refused by name')
+  const proven = await start(context, new MemorySource(), toUrl(`${url}&tls_ca_file=${cert_file}`))
+  await eventually(() => proven.state().upstreams[0]?.link === 'up', 'trusted')
+})
 
 test('an upstream that ends each connection with its answer is not asked because of that', async (context) => {
   let statsCount = 0
