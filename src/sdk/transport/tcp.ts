@@ -7,7 +7,7 @@ import type { Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { EdgeError, messageOf } from '../../errors.ts'
 import { refuseOtherThanFile } from '../../file-kind.ts'
-import { connectToHost } from './address-race.ts'
+import { connectToHost } from './connect-host.ts'
 import { DetachedSocket } from './detached-socket.ts'
 import type { Dial, DialFailureReason, Transport, TransportEvents } from './transport.ts'
 

@@ -1,11 +1,12 @@
 /**
- * WebTransport: QUIC over UDP, and HTTP/2 over TCP on the same port number where UDP is blocked. A dial tries QUIC first
- * and falls back within three seconds; the caller sees which it got, and may look for a way back with `probeQuic`.
+ * WebTransport: QUIC over UDP, and HTTP/2 over TCP on the same port number where UDP is blocked. A dial tries QUIC first and
+ * the other beside it after two and a half seconds; the caller sees which it got, and may look for a way back with `probeQuic`.
  *
  * One session carries one bidirectional stream here: the protocols above it put everything on it.
  */
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import { ByteStream, loadWebTransport, type PackageClientSession } from '../../quinn-transport/index.ts'
+import { type Attempt, firstOf } from './race.ts'
 import type { Dial, Transport, TransportEvents } from './transport.ts'
 
 export interface WebTransportOptions {
@@ -17,19 +18,28 @@ export interface WebTransportOptions {
   readonly certificateHash: string
   readonly connectTimeoutMs: number
   /** Which carriers may be used. */
-  readonly carrier: 'any' | 'quic' | 'http2'
+  readonly carrier: 'any' | Carrier
+}
+
+type Carrier = 'quic' | 'http2'
+
+interface OpenSession {
+  readonly session: PackageClientSession
+  readonly stream: Awaited<ReturnType<PackageClientSession['createBidirectionalStream']>>
+  readonly carrier: Carrier
+  readonly url: string
 }
 
 export interface WebTransportSession extends Transport {
-  readonly carrier: 'quic' | 'http2'
+  readonly carrier: Carrier
   /** 0 where there are none. */
   readonly maxDatagramBytes: number
   /** Fire and forget; false when it was dropped here. */
   sendDatagram(bytes: Uint8Array): boolean
 }
 
-/** UDP that is blocked loses packets in silence: after this the TCP carrier is tried. */
-const QUIC_PATIENCE_MS = 2500
+/** UDP that is blocked loses packets in silence: after this the TCP carrier is tried too. */
+const QUIC_HEAD_START_MS = 2500
 /** How long giving up a stream may take before the session is closed under it. */
 const LET_GO_MS = 500
 /** Datagrams that wait for the socket; beyond it they are dropped, as they are anyway on a full link. */
@@ -41,13 +51,12 @@ export async function dialWebTransport(
   events: TransportEvents,
   signal: AbortSignal,
 ): Promise<WebTransportSession> {
-  if (options.carrier === 'http2') return openSession(options, 'http2', options.connectTimeoutMs, events, signal)
-  const patienceMs = options.carrier === 'quic' ? options.connectTimeoutMs : QUIC_PATIENCE_MS
+  const carriers = options.carrier === 'any' ? (['quic', 'http2'] as const) : [options.carrier]
+  const start = (carrier: Carrier): Attempt<OpenSession> => attemptOver(carrier, options, signal)
   try {
-    return await openSession(options, 'quic', patienceMs, events, signal)
+    return new SessionTransport(await firstOf(carriers, start, QUIC_HEAD_START_MS, signal), events)
   } catch (error) {
-    if (options.carrier === 'quic' || signal.aborted) throw error
-    return await openSession(options, 'http2', options.connectTimeoutMs, events, signal)
+    throw toEdgeError(error)
   }
 }
 
@@ -58,23 +67,30 @@ export function webTransportDial(options: WebTransportOptions): Dial {
 
 /** @returns whether QUIC gets through now: for a session on HTTP/2 that would rather leave it. */
 export async function probeQuic(options: WebTransportOptions, signal: AbortSignal): Promise<boolean> {
-  const silent: TransportEvents = { data() {}, drained() {}, closed() {} }
   try {
-    const session = await openSession(options, 'quic', QUIC_PATIENCE_MS, silent, signal)
-    session.abort()
+    // So long, since a dial would take the other carrier then.
+    const { session } = await openSession('quic', { ...options, connectTimeoutMs: QUIC_HEAD_START_MS }, signal)
+    closeQuietly(session, 0)
     return true
   } catch {
     return false
   }
 }
 
-async function openSession(
-  options: WebTransportOptions,
-  carrier: 'quic' | 'http2',
-  timeoutMs: number,
-  events: TransportEvents,
-  signal: AbortSignal,
-): Promise<WebTransportSession> {
+function attemptOver(carrier: Carrier, options: WebTransportOptions, signal: AbortSignal): Attempt<OpenSession> {
+  const stop = new AbortController()
+  const outcome = openSession(carrier, options, AbortSignal.any([signal, stop.signal]))
+  return {
+    outcome,
+    abandon() {
+      stop.abort()
+      outcome.then(({ session }) => closeQuietly(session, 0)).catch(() => {}) // told to the race
+    },
+  }
+}
+
+async function openSession(carrier: Carrier, options: WebTransportOptions, signal: AbortSignal): Promise<OpenSession> {
+  const timeoutMs = options.connectTimeoutMs
   const { WebTransport } = await loadWebTransport()
   const host = options.host.includes(':') ? `[${options.host}]` : options.host
   const url = `https://${host}:${options.port}${options.path}`
@@ -91,7 +107,7 @@ async function openSession(
   try {
     await withLimit(session.ready, timeoutMs, signal, url)
     const stream = await withLimit(session.createBidirectionalStream(), timeoutMs, signal, url)
-    return new SessionTransport(session, stream, carrier, url, events)
+    return { session, stream, carrier, url }
   } catch (cause) {
     closeQuietly(session, 0)
     throw dialError(cause, url, hash === '' ? `${carrier}, without certificate_hash` : carrier)
@@ -133,7 +149,7 @@ function closeQuietly(session: PackageClientSession, closeCode: number): void {
 
 class SessionTransport implements WebTransportSession {
   readonly peer: string
-  readonly carrier: 'quic' | 'http2'
+  readonly carrier: Carrier
   readonly maxDatagramBytes: number
   readonly #session: PackageClientSession
   readonly #stream: ByteStream
@@ -143,13 +159,7 @@ class SessionTransport implements WebTransportSession {
   #isPaused = false
   #isClosed = false
 
-  constructor(
-    session: PackageClientSession,
-    stream: Awaited<ReturnType<PackageClientSession['createBidirectionalStream']>>,
-    carrier: 'quic' | 'http2',
-    url: string,
-    events: TransportEvents,
-  ) {
+  constructor({ session, stream, carrier, url }: OpenSession, events: TransportEvents) {
     this.#session = session
     this.#events = events
     this.carrier = carrier

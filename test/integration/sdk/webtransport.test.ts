@@ -6,8 +6,9 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { startQuicEdge } from '../../../src/quic-edge/index.ts'
 import { serveIggySessions } from '../../../src/runtime/iggy-sessions.ts'
-import { connect } from '../../../src/sdk/index.ts'
+import { connect, dialWebTransport } from '../../../src/sdk/index.ts'
 import { startProtocolServer } from '../../support/protocol-server.ts'
+import { UdpRelay } from '../../support/udp-relay.ts'
 
 test('a client on iggy+wt finds the generation, logs in, sends and polls', async (context) => {
   const directory = mkdtempSync(join(tmpdir(), 'iggy-wt-'))
@@ -29,4 +30,25 @@ test('a client on iggy+wt finds the generation, logs in, sends and polls', async
   await client.messages.send('site', 'temp', { kind: 'balanced' }, [{ payload }])
   const { messages } = await client.messages.poll('site', 'temp', { partitionId: 0, strategy: { kind: 'first' } })
   assert.deepEqual(messages[0]?.payload, payload)
+})
+
+test('QUIC comes about where its round trips take longer than its head start', async (context) => {
+  const directory = mkdtempSync(join(tmpdir(), 'iggy-wt-'))
+  context.after(() => rmSync(directory, { recursive: true }))
+  const server = await startProtocolServer()
+  context.after(() => server[Symbol.asyncDispose]())
+  const edge = await startQuicEdge(
+    { host: '127.0.0.1', port: 0, certificate: { type: 'self-signed', directory }, hasTcpFallback: false },
+    { paths: { '/iggy': serveIggySessions(server.server) } },
+  )
+  context.after(() => edge.close())
+  const relay = await UdpRelay.open(edge.port)
+  context.after(() => relay.close())
+  relay.delayMs = 700
+  const certificateHash = edge.certificate.sha256
+  const where = { host: '127.0.0.1', port: relay.port, path: '/iggy', certificateHash, connectTimeoutMs: 15_000 }
+  const events = { data() {}, drained() {}, closed() {} }
+  const session = await dialWebTransport({ ...where, carrier: 'any' }, events, new AbortController().signal)
+  context.after(() => session.abort())
+  assert.equal(session.carrier, 'quic')
 })
