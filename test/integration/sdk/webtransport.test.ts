@@ -52,3 +52,30 @@ test('QUIC comes about where its round trips take longer than its head start', a
   context.after(() => session.abort())
   assert.equal(session.carrier, 'quic')
 })
+
+test('a session outlives address translation that gives it another port again and again', async (context) => {
+  const directory = mkdtempSync(join(tmpdir(), 'iggy-wt-'))
+  context.after(() => rmSync(directory, { recursive: true }))
+  const server = await startProtocolServer()
+  context.after(() => server[Symbol.asyncDispose]())
+  const edge = await startQuicEdge(
+    { host: '127.0.0.1', port: 0, certificate: { type: 'self-signed', directory }, hasTcpFallback: false },
+    { paths: { '/iggy': serveIggySessions(server.server) } },
+  )
+  context.after(() => edge.close())
+  const relay = await UdpRelay.open(edge.port)
+  context.after(() => relay.close())
+  const states: string[] = []
+  const url = `iggy+wt://iggy:iggy@127.0.0.1:${relay.port}?certificate_hash=${edge.certificate.sha256}`
+  const client = await connect(url, { onStateChange: (state) => void states.push(state) })
+  context.after(() => client.close())
+  await client.streams.create('site')
+  await client.topics.create('site', 'temp')
+  for (let round = 0; round < 20; round++) {
+    relay.rebind()
+    const startMs = performance.now()
+    await client.messages.send('site', 'temp', { kind: 'balanced' }, [{ payload: new Uint8Array(3000) }])
+    assert.ok(performance.now() - startMs < 1000, `gap at rebinding ${round}`)
+  }
+  assert.deepEqual(states, ['connecting', 'connected'])
+})
