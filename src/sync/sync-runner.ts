@@ -6,6 +6,7 @@ import type { ForwarderView } from './core/forwarder-protocol.ts'
 import { idPrefix } from './core/message-id.ts'
 import { RoundTrip } from './core/round-trip.ts'
 import type { Route } from './core/route.ts'
+import { TransferRate } from './core/transfer-rate.ts'
 import { SYNC_DEFAULTS } from './defaults.ts'
 import type { Sync } from './index.ts'
 import { openBinaryUpstream } from './io/binary-upstream.ts'
@@ -72,11 +73,15 @@ export class SyncRunner implements Sync {
       minUs: settings.requestTimeoutMinMs * US_MS,
       maxUs: settings.requestTimeoutMaxMs * US_MS,
     })
+    const transferRate = new TransferRate({
+      usualBytesPerSecond: settings.slowestBytesPerSecond,
+      maxUs: settings.requestTimeoutMaxMs * US_MS,
+    })
     const { clock } = this.#ports
     const open: OpenUpstream =
       settings.target.scheme === 'http'
-        ? (signal) => openHttpUpstream({ ...settings, clock, roundTrip }, signal)
-        : (signal) => openBinaryUpstream({ ...settings, clock, roundTrip }, signal)
+        ? (signal) => openHttpUpstream({ ...settings, clock, roundTrip, transferRate }, signal)
+        : (signal) => openBinaryUpstream({ ...settings, clock, roundTrip, transferRate }, signal)
     const loop: UpstreamLoop = new UpstreamLoop(settings, this.#ports, roundTrip, open, () => this.#reached(loop))
     return loop
   }

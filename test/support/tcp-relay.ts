@@ -6,8 +6,9 @@ import { Transform } from 'node:stream'
 /** A TCP relay whose connections can be cut, and slow, to a server that may move. */
 export class TcpRelay {
   readonly port: number
-  /** What is on its way takes so long, each way. */
+  /** What is on its way takes so long, each way, and so much longer for its size. */
   delayMs = 0
+  bytesPerSecond = Number.POSITIVE_INFINITY
   readonly #server: ReturnType<typeof createServer>
   readonly #sockets: Set<Socket>
 
@@ -21,7 +22,9 @@ export class TcpRelay {
     const sockets = new Set<Socket>()
     const late = (): Transform =>
       new Transform({
-        transform: (chunk, _encoding, done) => void setTimeout(done, relay.delayMs, null, chunk),
+        transform(chunk: Buffer, _encoding, done) {
+          setTimeout(done, relay.delayMs + (chunk.length / relay.bytesPerSecond) * 1000, null, chunk)
+        },
       })
     const server = createServer((inner) => {
       const outer = connect(targetPort(), '127.0.0.1')

@@ -1,5 +1,5 @@
 /** A central server over Iggy's binary protocol, both generations, over TCP, TLS or WebTransport. */
-import type { Clock } from '../../clock.ts'
+import { type Clock, US_MS } from '../../clock.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import { Connection, type ConnectionTarget, dialOf } from '../../sdk/index.ts'
 import type { StoredBatch } from '../../sdk/wire/batch.ts'
@@ -11,18 +11,19 @@ import { failureKindOf } from '../core/classify.ts'
 import type { RoundTrip } from '../core/round-trip.ts'
 import type { TopicName } from '../core/route.ts'
 import type { TailMessage, TailPage, TailRequest } from '../core/tail.ts'
+import type { TransferRate } from '../core/transfer-rate.ts'
 import { TopicRegistry } from './topic-registry.ts'
 import type { Upstream } from './upstream.ts'
 
 export interface BinaryUpstreamSettings {
   readonly target: ConnectionTarget
   readonly clock: Clock
-  /** Outlives the connection: what was learned of the link holds for the next one. */
+  /** Both outlive the connection: what was learned of the link holds for the next one. */
   readonly roundTrip: RoundTrip
+  readonly transferRate: TransferRate
   readonly connectTimeoutMs: number
   readonly heartbeatIntervalMs: number
   readonly maxInFlight: number
-  readonly slowestBytesPerSecond: number
 }
 
 /** Never stores an offset, so the number names nobody. */
@@ -55,6 +56,7 @@ class BinaryUpstream implements Upstream {
   readonly #connection: Connection
   readonly #settings: BinaryUpstreamSettings
   readonly #topics: TopicRegistry
+  #hasTimedOut = false
 
   constructor(connection: Connection, settings: BinaryUpstreamSettings) {
     this.#connection = connection
@@ -114,15 +116,24 @@ class BinaryUpstream implements Upstream {
   }
 
   async #request<C extends CommandCode>(code: C, body: RequestBody<C>, sizeBytes = 0): Promise<ResponseBody<C>> {
-    const transferMs = (sizeBytes / this.#settings.slowestBytesPerSecond) * 1000
+    const { clock, transferRate } = this.#settings
+    const startUs = clock.monotonicUs()
     try {
-      return await this.#connection.request(code, body, { transferMs })
+      const answer = await this.#connection.request(code, body, { transferMs: transferRate.timeUs(sizeBytes) / US_MS })
+      transferRate.carried(sizeBytes, clock.monotonicUs() - startUs)
+      return answer
     } catch (cause) {
       const error = toEdgeError(cause)
+      if (error.code === 'EDGE_UPSTREAM_TIMEOUT' && sizeBytes > 0) this.#sendTimedOut()
       // The session is of no use any more, although the connection may be: begin anew, with a login.
       if (failureKindOf(error) === 'lost') this.#connection.abort(error)
       throw error
     }
+  }
+
+  #sendTimedOut(): void {
+    if (!this.#hasTimedOut) this.#settings.transferRate.timedOut()
+    this.#hasTimedOut = true
   }
 
   async #forTopic<T>(topic: TopicName, work: Promise<T>): Promise<T> {

@@ -13,6 +13,7 @@ import { failureKindOf } from '../core/classify.ts'
 import type { RoundTrip } from '../core/round-trip.ts'
 import type { TopicName } from '../core/route.ts'
 import type { TailPage, TailRequest } from '../core/tail.ts'
+import type { TransferRate } from '../core/transfer-rate.ts'
 import { ConnectionEnds } from './connection-ends.ts'
 import { type HttpCall, HttpClient } from './http-client.ts'
 import { TopicRegistry } from './topic-registry.ts'
@@ -22,9 +23,9 @@ export interface HttpUpstreamSettings {
   readonly target: ConnectionTarget
   readonly clock: Clock
   readonly roundTrip: RoundTrip
+  readonly transferRate: TransferRate
   readonly connectTimeoutMs: number
   readonly maxInFlight: number
-  readonly slowestBytesPerSecond: number
   readonly httpCheckIntervalMs: number
 }
 
@@ -194,19 +195,24 @@ class HttpUpstream implements Upstream {
   }
 
   async #request({ body, ...call }: Request): Promise<HttpAnswer | null> {
-    const { clock, roundTrip, slowestBytesPerSecond } = this.#settings
+    const { clock, roundTrip, transferRate } = this.#settings
     const bodyBytes = body === null ? null : new TextEncoder().encode(JSON.stringify(body))
-    const transferMs = ((bodyBytes?.length ?? 0) / slowestBytesPerSecond) * 1000
+    const sizeBytes = bodyBytes?.length ?? 0
+    const timeoutMs = (roundTrip.timeoutUs + transferRate.timeUs(sizeBytes)) / US_MS
     const startUs = clock.monotonicUs()
     try {
-      const timeoutMs = roundTrip.timeoutUs / US_MS + transferMs
       const answer = await this.#http.request({ ...call, bodyBytes, token: this.#token, timeoutMs })
-      roundTrip.answered(clock.monotonicUs() - startUs)
+      const durationUs = clock.monotonicUs() - startUs
+      roundTrip.answered(durationUs)
+      transferRate.carried(sizeBytes, durationUs)
       return answer as HttpAnswer | null
     } catch (cause) {
       const error = toEdgeError(cause)
       // Once, however many requests end with the link.
-      if (error.code === 'EDGE_UPSTREAM_TIMEOUT' && !this.#isClosed) roundTrip.timedOut()
+      if (error.code === 'EDGE_UPSTREAM_TIMEOUT' && !this.#isClosed) {
+        roundTrip.timedOut()
+        if (sizeBytes > 0) transferRate.timedOut()
+      }
       if (failureKindOf(error) === 'lost' || error.details.httpStatus === 401) this.abort(error)
       throw error
     }

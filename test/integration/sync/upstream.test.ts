@@ -152,6 +152,30 @@ test('a link whose round trip grew while it was down comes back, and carries rec
   assert.deepEqual(held, [numbers(0, 21)])
 })
 
+test('a record that takes long on a slow link gets through, though small ones are answered at once', async (context) => {
+  const central = await startProtocolServer()
+  context.after(() => central[Symbol.asyncDispose]())
+  const relay = await TcpRelay.open(() => central.listener.port)
+  context.after(() => relay.close())
+  const source = new MemorySource()
+  const [partition] = source.addTopic('sensors', 'temp', 1)
+  const options = to(relay.port, '?generation=classic')
+  const [upstream] = options.upstreams
+  assert.ok(upstream)
+  const quick = { ...options, upstreams: [{ ...upstream, requestTimeoutMinMs: 100 }] }
+  const sync = await start(context, source, quick)
+  for (let round = 0; round < 20; round++) {
+    partition?.append(`r${round}`)
+    await eventually(() => lagOf(sync) === 0n, 'learns that the link is fast')
+  }
+  relay.bytesPerSecond = 20_000
+  const large = 'x'.repeat(30_000)
+  partition?.append(large)
+  await eventually(() => lagOf(sync) === 0n, 'learns that the link is slow')
+  const held = await readAll(`iggy://iggy:iggy@127.0.0.1:${central.listener.port}`, 'site-7', 'temp', 1)
+  assert.deepEqual(held, [[...numbers(0, 20), large]])
+})
+
 test('the log tells each end of a link that stood, however short, and one failure of a series', async (context) => {
   const central = await startProtocolServer()
   context.after(() => central[Symbol.asyncDispose]())
