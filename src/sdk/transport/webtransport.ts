@@ -6,6 +6,7 @@
  */
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import { ByteStream, loadWebTransport, type PackageClientSession } from '../../quinn-transport/index.ts'
+import { lookupHost } from './lookup.ts'
 import { type Attempt, firstOf } from './race.ts'
 import type { Dial, Transport, TransportEvents } from './transport.ts'
 
@@ -54,6 +55,9 @@ export async function dialWebTransport(
   const carriers = options.carrier === 'any' ? (['quic', 'http2'] as const) : [options.carrier]
   const start = (carrier: Carrier): Attempt<OpenSession> => attemptOver(carrier, options, signal)
   try {
+    // Of a name that leads nowhere the carriers tell no more than that there was no handshake.
+    const { host, connectTimeoutMs } = options
+    await withLimit(lookupHost(host, signal), connectTimeoutMs, signal, host)
     return new SessionTransport(await firstOf(carriers, start, QUIC_HEAD_START_MS, signal), events)
   } catch (error) {
     throw toEdgeError(error)

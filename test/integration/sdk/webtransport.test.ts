@@ -53,6 +53,13 @@ test('QUIC comes about where its round trips take longer than its head start', a
   assert.equal(session.carrier, 'quic')
 })
 
+test('a name that leads nowhere is told as such', async () => {
+  const where = { host: 'no..name', port: 8443, path: '/iggy', certificateHash: '', connectTimeoutMs: 5000 }
+  const events = { data() {}, drained() {}, closed() {} }
+  const dialing = dialWebTransport({ ...where, carrier: 'any' }, events, new AbortController().signal)
+  await assert.rejects(dialing, { code: 'EDGE_UPSTREAM_UNREACHABLE', message: /^name lookup of no\.\.name: / })
+})
+
 test('a session outlives address translation that gives it another port again and again', async (context) => {
   const directory = mkdtempSync(join(tmpdir(), 'iggy-wt-'))
   context.after(() => rmSync(directory, { recursive: true }))
