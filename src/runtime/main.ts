@@ -49,8 +49,9 @@ async function runCommand(words: readonly string[], output: StandardOutput, stop
   })
 }
 
+/** SIGHUP as well: the line to a gateway breaks, and what runs there comes to a clean end all the same. */
 function stopOnSignals(stop: AbortController): void {
-  for (const name of ['SIGINT', 'SIGTERM'] as const) {
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(name, () => {
       if (stop.signal.aborted) process.exit(EXIT.failed)
       stop.abort(name)

@@ -27,8 +27,8 @@ export interface EdgeProcess extends AsyncDisposable {
   waitFor(event: string, timeoutMs?: number): Promise<Record<string, unknown>>
   /** The process ends at once, wherever it is. */
   kill(): Promise<void>
-  /** SIGTERM and wait. @returns the exit code. */
-  stop(): Promise<number | null>
+  /** The signal, SIGTERM unless named, and wait. @returns the exit code; null when the signal ended it. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>
 }
 
 export interface EdgeProcessOptions {
@@ -91,7 +91,7 @@ export async function startEdgeProcess(options: EdgeProcessOptions): Promise<Edg
     lines: output.lines,
     waitFor,
     kill: async () => void (await end('SIGKILL')),
-    stop: () => end('SIGTERM'),
+    stop: (signal = 'SIGTERM') => end(signal),
     [Symbol.asyncDispose]: async () => void (await end('SIGKILL')),
   }
 }

@@ -37,12 +37,11 @@ export async function runBench(values: Values, context: CommandContext): Promise
   const ofOwn = ['config', 'data'].find((name) => values.has(name))
   if (ofServer !== undefined && ofOwn !== undefined)
     throw usageError(`--${ofOwn} is for an edge of its own, --${ofServer.name} for a running server: give one of them`)
-  const signal = AbortSignal.any([context.signal, hangUpSignal()])
-  const bench: Bench = { values, options, output, form, context: { ...context, signal } }
+  const bench: Bench = { values, options, output, form, context }
   try {
     return ofServer === undefined ? await benchOwn(bench) : await benchRunning(bench)
   } catch (error) {
-    if (!signal.aborted) throw error
+    if (!context.signal.aborted) throw error
     context.note('bench: interrupted')
     return EXIT.failed
   }
@@ -60,13 +59,6 @@ function benchOptionsOf(values: Values): BenchOptions {
     connections,
     payloadBytes,
   }
-}
-
-/** The line to a gateway breaks while it is measured: what was made for that is removed all the same. */
-function hangUpSignal(): AbortSignal {
-  const controller = new AbortController()
-  process.once('SIGHUP', () => controller.abort('SIGHUP'))
-  return controller.signal
 }
 
 interface Bench {
