@@ -2,6 +2,7 @@
 import { isIPv6 } from 'node:net'
 import { QuinnSession } from './adapter-session.ts'
 import { quinnAddon } from './addon.ts'
+import { needClientSocket } from './client-socket.ts'
 import type { NativeClient, NativeSession } from './native-types.ts'
 import type { ClientArguments, ClientOwner } from './package-types.ts'
 
@@ -60,6 +61,7 @@ export class Http3WebTransportClient {
   async #client(): Promise<NativeClient> {
     const hashes = this.#args.serverCertificateHashes
     const { NapiClient } = quinnAddon()
+    await needClientSocket()
     if (!hashes?.length) return NapiClient.withSystemRoots()
     return NapiClient.withCertificateHashes(hashes.map((hash) => bufferOf(hash.value)))
   }

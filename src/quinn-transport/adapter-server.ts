@@ -4,6 +4,7 @@ import { lookup } from 'node:dns/promises'
 import { isIPv6 } from 'node:net'
 import { QuinnSession } from './adapter-session.ts'
 import { quinnAddon } from './addon.ts'
+import { needClientSocket } from './client-socket.ts'
 import type { NativeRequest, NativeServer } from './native-types.ts'
 import type { ServerArguments, ServerOwner } from './package-types.ts'
 
@@ -29,20 +30,21 @@ export class Http3WebTransportServerSocket {
 
   /**
    * Ends all sessions and stops accepting. The native `close()` blocks the whole thread while an `accept()` is pending,
-   * so we connect to ourselves: that wakes the accept, and the loop closes once none is pending.
+   * so we connect to ourselves: that wakes the accept, and the loop closes once none is pending. Where no client can be had,
+   * the next peer that connects does it.
    */
   stopServer(): void {
     if (this.#isStopping) return
     this.#isStopping = true
     this.cobj?.closeSessions()
     if (this.#address === '') return
-    quinnAddon()
-      .NapiClient.disableVerify()
-      .connect(`https://${this.#address}/`, null)
-      .then(
-        (session) => session.close(0, ''),
-        () => {}, // refused by our own loop, as meant
-      )
+    this.#wake().catch(() => {}) // refused by our own loop, as meant
+  }
+
+  async #wake(): Promise<void> {
+    await needClientSocket()
+    const session = await quinnAddon().NapiClient.disableVerify().connect(`https://${this.#address}/`, null)
+    session.close(0, '')
   }
 
   async #run(): Promise<void> {
