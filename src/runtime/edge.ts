@@ -7,7 +7,7 @@ import type { Clock } from '../clock.ts'
 import { type Log, openLog } from '../log/index.ts'
 import type { Logger } from '../logger.ts'
 import { type Sync, startSync } from '../sync/index.ts'
-import { createBroker, type RootCredentials, type RunningBroker } from './broker/index.ts'
+import { createBroker, type RootCredentials, type RunningBroker, residentBytes } from './broker/index.ts'
 import { plausibleClock, watchClock } from './clock-trust.ts'
 import { configInvalid, formatConfig } from './config/load.ts'
 import type { Config } from './config/schema.ts'
@@ -204,7 +204,7 @@ async function compose(options: EdgeOptions, opened: AsyncDisposableStack) {
         ...common,
         userCount: () => theLog.metadata.users.size,
         clientCount: () => server.connectionCount,
-        residentBytes: () => process.memoryUsage.rss(),
+        residentBytes,
         takeLoopDelayUs: () => health.takeLoopDelayUs(),
         quicTraffic: () => listeners.quicTraffic(),
       },

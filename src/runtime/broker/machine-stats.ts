@@ -55,7 +55,7 @@ export function createMachineStats(clock: Clock): { read(): MachineStats } {
         processId: process.pid,
         cpuUsage,
         totalCpuUsage,
-        memoryUsage: process.memoryUsage.rss(),
+        memoryUsage: residentBytes(),
         totalMemory: totalmem(),
         availableMemory: freemem(),
         runTimeUs: BigInt(Math.round(nowUs - startedUs)),
@@ -72,10 +72,24 @@ export function createMachineStats(clock: Clock): { read(): MachineStats } {
   }
 }
 
+/** Memory of this process; 0 where the system does not tell: no `/proc`, or no file can be opened any more. */
+export function residentBytes(): number {
+  return known(() => process.memoryUsage.rss(), 0)
+}
+
+/** Figures that cannot be read keep nobody from reading the others. */
+function known<T>(read: () => T, otherwise: T): T {
+  try {
+    return read()
+  } catch {
+    return otherwise
+  }
+}
+
 function machineTicks(): { busy: number; total: number } {
   let busy = 0
   let total = 0
-  for (const { times } of cpus()) {
+  for (const { times } of known(cpus, [])) {
     const working = times.user + times.nice + times.sys + times.irq
     busy += working
     total += working + times.idle
@@ -85,11 +99,6 @@ function machineTicks(): { busy: number; total: number } {
 
 /** `name: number` lines; empty where there is no `/proc`. */
 function procFields(path: string): ReadonlyMap<string, number> {
-  let text = ''
-  try {
-    text = readFileSync(path, 'utf8')
-  } catch {
-    // Not Linux, or hidden from us: the figures are 0 then.
-  }
+  const text = known(() => readFileSync(path, 'utf8'), '')
   return new Map([...text.matchAll(/^(\w+):\s+(\d+)/gm)].map(([, name, value]) => [name ?? '', Number(value)]))
 }
