@@ -54,12 +54,12 @@ export function readJournalHeader(
   return { header, isBlank: isBlank && header === undefined }
 }
 
-export function newerStore(path: string, version: number): EdgeError {
+export function newerStore(path: string, version: number, supported: number): EdgeError {
   return new EdgeError(
     'EDGE_STORE_NEWER',
-    `${path} has format version ${version}, this version reads up to ${JOURNAL_VERSION}`,
+    `${path} has format version ${version}, this version reads up to ${supported}`,
     {
-      details: { path, version, supported: JOURNAL_VERSION },
+      details: { path, version, supported },
     },
   )
 }
@@ -76,7 +76,7 @@ function headerIn(
   isCopy: boolean,
 ): ReadJournalHeader | undefined {
   const header = decodeJournalHeader(areaOf(bytes))
-  if (header !== undefined && header.version > JOURNAL_VERSION) throw newerStore(path, header.version)
+  if (header !== undefined && header.version > JOURNAL_VERSION) throw newerStore(path, header.version, JOURNAL_VERSION)
   const isOurs = header !== undefined && isSame(header.storeIdBytes, storeIdBytes ?? header.storeIdBytes)
   return isOurs ? { ...header, bytes, isCopy } : undefined
 }

@@ -42,7 +42,8 @@ export function readSegmentHeader(handle: LogFile, file: NamedSegment, key: numb
   }
   found ??= copiedHeader(handle, file, key)
   if (found === undefined && failure !== undefined) throw failure
-  if (found !== undefined && found.version > SEGMENT_VERSION) throw newerStore(file.path, found.version)
+  if (found !== undefined && found.version > SEGMENT_VERSION)
+    throw newerStore(file.path, found.version, SEGMENT_VERSION)
   return found?.key === key ? found : undefined
 }
 

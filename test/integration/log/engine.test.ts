@@ -376,6 +376,32 @@ test('a journal of a newer format is refused before anything is touched', async 
   assert.deepEqual(fingerprint(path), before)
 })
 
+test('a segment of a newer format is told from a damaged one: nothing is touched, and the newer release reads it again', async (context) => {
+  const path = folder(context)
+  const log = await open(path)
+  const partition = await createPartition(log)
+  await append(log, partition, batchesOf(0, 6000))
+  await until(() => partition.segmentCount > 1 && log.stats().journalUsedBytes < 512 * 1024)
+  await log.close()
+  const { crc32 } = await import('node:zlib')
+  const segments = fs.readdirSync(path, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.seg'))
+  for (const name of [segments[0] ?? '', segments.at(-1) ?? '']) {
+    const file = join(path, name)
+    const bytes = fs.readFileSync(file)
+    const newer = Buffer.from(bytes)
+    newer.writeUInt16LE(2, 4)
+    newer.writeUInt32LE(crc32(newer.subarray(0, 60)), 60)
+    fs.writeFileSync(file, newer)
+    const before = fingerprint(path)
+    await assert.rejects(open(path), (error) => error instanceof EdgeError && error.code === 'EDGE_STORE_NEWER')
+    assert.deepEqual(fingerprint(path), before)
+    fs.writeFileSync(file, bytes)
+    const again = await open(path)
+    assert.deepEqual(await readAll(reopened(again)), range(0, 6000))
+    await again.close()
+  }
+})
+
 test('a data folder is opened once', async (context) => {
   const path = folder(context)
   const log = await open(path)
