@@ -13,7 +13,7 @@ function dial(connectTimeoutMs: number): Promise<string> {
 
 function openAllFiles(): void {
   try {
-    for (;;) openSync('/dev/null')
+    for (;;) openSync('/dev/null', 'r')
   } catch {
     // None is left.
   }
