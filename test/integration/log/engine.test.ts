@@ -381,7 +381,7 @@ test('a segment of a newer format is told from a damaged one: nothing is touched
   const log = await open(path)
   const partition = await createPartition(log)
   await append(log, partition, batchesOf(0, 6000))
-  await until(() => partition.segmentCount > 1 && log.stats().journalUsedBytes < 512 * 1024)
+  await eventually(() => partition.segmentCount > 1 && log.stats().journalUsedBytes < 512 * 1024)
   await log.close()
   const { crc32 } = await import('node:zlib')
   const segments = fs.readdirSync(path, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.seg'))
