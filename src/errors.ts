@@ -56,7 +56,6 @@ export const ERROR_TABLE = {
   EDGE_STREAM_NOT_FOUND: { kind: 'not-found', isRetryable: false },
   EDGE_TOPIC_NOT_FOUND: { kind: 'not-found', isRetryable: false },
   EDGE_PARTITION_NOT_FOUND: { kind: 'not-found', isRetryable: false },
-  EDGE_SEGMENT_NOT_FOUND: { kind: 'not-found', isRetryable: false },
   EDGE_GROUP_NOT_FOUND: { kind: 'not-found', isRetryable: false },
   EDGE_MEMBER_NOT_FOUND: { kind: 'not-found', isRetryable: false },
   EDGE_OFFSET_NOT_FOUND: { kind: 'not-found', isRetryable: false },

@@ -64,7 +64,6 @@ export const WEBSOCKET_SETTINGS = {
 } as const
 
 export type TcpSettings = ValuesOf<typeof TCP_SETTINGS>
-export type WebsocketSettings = ValuesOf<typeof WEBSOCKET_SETTINGS>
 
 /** What a connection keeps within. */
 export interface ConnectionLimits {

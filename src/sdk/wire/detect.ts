@@ -45,18 +45,6 @@ export function mayBecomeTls(bytesView: Uint8Array): boolean {
   return bytesView.length < DECIDING_BYTES && bytesView[0] === TLS_HANDSHAKE
 }
 
-/**
- * Client side: what the first eight bytes tell that a server sends after a VSR ping. A classic server takes the zeros of
- * the ping's head for lengths of 0 and answers status 3.
- */
-export function detectServer(bytesView: Uint8Array): Dialect | 'unknown' | 'more-bytes' {
-  if (bytesView.length < DECIDING_BYTES) return 'more-bytes'
-  const view = new DataView(bytesView.buffer, bytesView.byteOffset, bytesView.length)
-  if (view.getUint32(4, true) !== 0) return 'unknown'
-  const status = view.getUint32(0, true)
-  return status === 0 ? 'vsr' : status === 3 ? 'classic' : 'unknown'
-}
-
 function isClientHello(bytes: Uint8Array): boolean {
   const minor = bytes[2] ?? 0
   return bytes[0] === TLS_HANDSHAKE && bytes[1] === TLS_MAJOR && minor >= 1 && minor <= 4 && bytes[5] === CLIENT_HELLO

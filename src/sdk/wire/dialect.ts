@@ -16,11 +16,6 @@ export function packVersion(major: number, minor: number, patch: number): number
   return ((major << 20) | (minor << 10) | patch) >>> 0
 }
 
-/** @returns the version as text, "0.11.0". */
-export function formatVersion(packed: number): string {
-  return `${packed >>> 20}.${(packed >>> 10) & 1023}.${packed & 1023}`
-}
-
 /** The server's gate: from its own version with patch 0 up to every patch of its own minor version. */
 export function isVersionAccepted(packed: number): boolean {
   return packed >= PROTOCOL_VERSION && packed >>> 10 === PROTOCOL_VERSION >>> 10

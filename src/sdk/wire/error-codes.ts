@@ -256,38 +256,6 @@ export const VSR_ONLY_ERRORS: ReadonlySet<number> = new Set([
   37, 56, 57, 58, 59, 1020, 2021, 3013, 3024, 4041, 4042, 4043, 4102, 5009, 14000, 14001, 14003,
 ])
 
-/** Texts with places for names and ids, where the name alone would not say enough. */
-const TEXTS: Readonly<Partial<Record<IggyErrorCode, string>>> = {
-  20: 'Resource with key: {} was not found.',
-  48: 'Cannot delete user with ID: {}',
-  49: 'Cannot change permissions for user with ID: {}',
-  51: 'Personal access token: {} for user with ID: {} already exists',
-  52: 'User with ID: {} has reached the maximum number of personal access tokens: {}',
-  54: 'Personal access token: {} for user with ID: {} has expired.',
-  77: 'Access token is missing',
-  1009: 'Stream with ID: {} was not found.',
-  1010: 'Stream with name: {} was not found.',
-  1012: 'Stream with name: {} already exists.',
-  1019: 'Max topic size cannot be lower than segment size. Max topic size: {} < segment size: {}.',
-  2010: 'Topic with ID: {} for stream with ID: {} was not found.',
-  2011: 'Topic with name: {} for stream with ID: {} was not found.',
-  2013: 'Topic with name: {} for stream with ID: {} already exists.',
-  3007: 'Partition with ID: {} for topic with ID: {} for stream with ID: {} was not found.',
-  3021: 'Consumer offset for consumer with ID: {} was not found.',
-  4041: 'Unsupported option key: {}',
-  4042: 'Invalid option value for key: {}',
-  4100: 'Invalid offset: {}',
-  5000: 'Consumer group with ID: {} for topic with ID: {} was not found.',
-  5003: 'Consumer group with name: {} for topic with ID: {} was not found.',
-  5004: 'Consumer group with name: {} for topic with ID: {} already exists.',
-  5006: 'Consumer group member with ID: {} for group with ID: {} for topic with ID: {} was not found.',
-}
-
-/** Number of each name. */
-export const IGGY_ERROR_CODES = Object.fromEntries(
-  Object.entries(IGGY_ERROR_NAMES).map(([code, name]) => [name, Number(code)]),
-) as Readonly<Record<IggyErrorName, IggyErrorCode>>
-
 /** @returns whether the number is one of Iggy's, in any generation. */
 export function isIggyErrorCode(code: number): code is IggyErrorCode {
   return Object.hasOwn(IGGY_ERROR_NAMES, code)
@@ -296,18 +264,4 @@ export function isIggyErrorCode(code: number): code is IggyErrorCode {
 /** @returns the snake_case name of a number, or that of 1 when Iggy has no such number. */
 export function iggyErrorName(code: number): IggyErrorName {
   return isIggyErrorCode(code) ? IGGY_ERROR_NAMES[code] : IGGY_ERROR_NAMES[1]
-}
-
-/**
- * @param values what the text names, in its order; a place without a value shows 0, as Iggy does.
- * @returns the text of an error number for a person.
- */
-export function iggyErrorText(code: number, ...values: readonly (string | number | bigint)[]): string {
-  const template = isIggyErrorCode(code) ? TEXTS[code] : undefined
-  if (template === undefined) {
-    const words = iggyErrorName(code).replaceAll('_', ' ')
-    return words.charAt(0).toUpperCase() + words.slice(1)
-  }
-  let next = 0
-  return template.replaceAll('{}', () => String(values[next++] ?? 0))
 }

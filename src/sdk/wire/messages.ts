@@ -98,10 +98,3 @@ export function decodeRecords(batch: StoredBatch): PolledMessage[] {
   }
   return messages
 }
-
-/** @returns whether `count` records fill the bytes exactly: for batches that come from where nobody checked them. */
-export function areRecordsWhole(batch: RecordBatch): boolean {
-  const cursor = new RecordCursor(batch.recordsView, batch.baseOriginUs)
-  for (let i = 0; i < batch.count; i++) if (!cursor.next()) return false
-  return cursor.at === batch.recordsView.length
-}

@@ -7,20 +7,11 @@
  * another number when it was committed: `replyOperationOf`.
  */
 import { EdgeError } from '../../../errors.ts'
-import {
-  type CommandCode,
-  EVICTION,
-  type EvictionReason,
-  hasResultSection,
-  OPERATION,
-  operationOf,
-  replyOperationOf,
-} from '../codes.ts'
+import { type CommandCode, hasResultSection, OPERATION, operationOf, replyOperationOf } from '../codes.ts'
 import { encodeCommand, encodeResponse, type Request, type ResponseBody } from '../commands/index.ts'
-import { PROTOCOL_VERSION } from '../dialect.ts'
 import { Reader } from '../reader.ts'
 import type { Writer } from '../writer.ts'
-import { type VsrReplyHead, type VsrRequestHead, writeEviction, writeReply, writeRequest } from './frame.ts'
+import { type VsrReplyHead, type VsrRequestHead, writeReply, writeRequest } from './frame.ts'
 
 /** What a server adds to a reply of a request that changed something. */
 export interface Commit {
@@ -88,12 +79,6 @@ function replyHead(request: VsrRequestHead, operation: number, commit: Commit | 
     operation,
     status: 0,
   }
-}
-
-/** The session ends for `reason`; with `incompatibleProtocol` goes the window of versions that are taken: ours alone. */
-export function writeEvictionOf(writer: Writer, clientId: bigint, reason: EvictionReason): void {
-  const version = reason === EVICTION.incompatibleProtocol ? PROTOCOL_VERSION : 0
-  writeEviction(writer, { cluster: 0n, clientId, reason, oldestVersion: version, newestVersion: version })
 }
 
 export interface VsrOutcome {

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import type { StoredBatch } from '../../../../src/sdk/wire/batch.ts'
 import * as classic from '../../../../src/sdk/wire/classic/frame.ts'
 import { CODE, EVICTION, OPERATION } from '../../../../src/sdk/wire/codes.ts'
-import { detectProtocol, detectServer } from '../../../../src/sdk/wire/detect.ts'
+import { detectProtocol } from '../../../../src/sdk/wire/detect.ts'
 import { isVersionAccepted, packVersion } from '../../../../src/sdk/wire/dialect.ts'
 import { FrameAssembler, type FrameShape } from '../../../../src/sdk/wire/frame-assembler.ts'
 import { draftOf } from '../../../../src/sdk/wire/vsr/draft.ts'
@@ -262,12 +262,11 @@ test('errors come in the result section where there is one, else as status', () 
   assert.deepEqual(outcomeOf(CODE.sendMessages), { status: 1012, error: 1012, size: 256 })
 })
 
-test('an eviction names its reason, and the window of versions for the one reason that has it', () => {
-  const old = vsr.decodeEviction(written((writer) => reply.writeEvictionOf(writer, 5n, EVICTION.incompatibleProtocol)))
-  assert.deepEqual([old.clientId, old.reason, old.oldestVersion, old.newestVersion], [5n, 14, 11264, 11264])
-  const bytes = written((writer) => reply.writeEvictionOf(writer, 5n, EVICTION.noSession))
+test('an eviction names its reason, and the window of versions', () => {
+  const frame = { cluster: 0n, clientId: 5n, reason: EVICTION.incompatibleProtocol, oldestVersion: 1, newestVersion: 2 }
+  const bytes = written((writer) => vsr.writeEviction(writer, frame))
   assert.ok(vsr.isEviction(bytes))
-  assert.deepEqual([vsr.decodeEviction(bytes).reason, vsr.decodeEviction(bytes).newestVersion], [1, 0])
+  assert.deepEqual(vsr.decodeEviction(bytes), frame)
   bytes[255] = 0
   assert.throws(() => vsr.decodeEviction(bytes), { code: 'EDGE_FRAME_INVALID' })
 })
@@ -339,11 +338,4 @@ test('a VSR client that seals its frames one day is still known; old drafts are 
   const old = written((writer) => reply.writeCommand(writer, CALLER, PING))
   old[176] = 164
   assert.equal(detectProtocol(old), 'vsr')
-})
-
-test('a server is known by what it answers to a VSR ping', () => {
-  assert.equal(detectServer(new Uint8Array(256)), 'vsr')
-  assert.equal(detectServer(u32s(3, 0)), 'classic')
-  assert.equal(detectServer(u32s(3, 9)), 'unknown')
-  assert.equal(detectServer(new Uint8Array(7)), 'more-bytes')
 })

@@ -14,12 +14,7 @@ import {
 import type { SendMessagesRequest } from '../../../../src/sdk/wire/commands/messages.ts'
 import type { Dialect } from '../../../../src/sdk/wire/dialect.ts'
 import { sharedKernel } from '../../../../src/sdk/wire/kernel/shared-kernel.ts'
-import {
-  areRecordsWhole,
-  decodeRecords,
-  encodeRecords,
-  type OutgoingMessage,
-} from '../../../../src/sdk/wire/messages.ts'
+import { decodeRecords, encodeRecords, type OutgoingMessage } from '../../../../src/sdk/wire/messages.ts'
 import { originRuns, sliceOf } from '../../../../src/sdk/wire/record-slice.ts'
 import { Writer } from '../../../../src/sdk/wire/writer.ts'
 import { randomMessages, storedBatch } from './support/batches.ts'
@@ -305,10 +300,6 @@ test('a message that a VSR server stored with id 0 keeps it', () => {
 })
 
 test('records that do not fill their batch are told', () => {
-  const batch = encodeRecords([message('a'), message('b')])
-  assert.ok(areRecordsWhole(batch))
-  assert.ok(!areRecordsWhole({ ...batch, count: 1 }))
-  assert.ok(!areRecordsWhole({ ...batch, count: 3 }))
   const stored = storedBatch([message('a')], { take: 2 })
   assert.throws(() => decodeRecords(stored), { code: 'EDGE_BATCH_CORRUPT' })
   for (const dialect of DIALECTS) assert.throws(() => polled(dialect, [stored]), { code: 'EDGE_BATCH_CORRUPT' })
