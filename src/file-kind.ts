@@ -27,9 +27,10 @@ export function readFileBytes(path: string): Buffer {
   return readFileSync(path)
 }
 
-/** @returns the same of a folder: whoever lists it was told ENOTDIR. */
-export function notAFolder(path: string): string {
+/** @returns the same of a folder; undefined when there is one. */
+export function notAFolder(path: string): string | undefined {
   const found = statSync(path, { throwIfNoEntry: false })
+  if (found?.isDirectory()) return undefined
   return `expected a folder, found ${found === undefined ? 'something else on the way to it' : kindOf(found)}`
 }
 

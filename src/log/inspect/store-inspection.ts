@@ -6,6 +6,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { formatBytes } from '../../byte-text.ts'
 import { EdgeError } from '../../errors.ts'
+import { notAFolder } from '../../file-kind.ts'
 import type { StoredBatch } from '../../sdk/wire/batch.ts'
 import { parseStore, type StoreDescriptor } from '../catalog/descriptor.ts'
 import { DescriptorFiles } from '../catalog/descriptor-files.ts'
@@ -223,7 +224,7 @@ export interface InspectionOptions {
  */
 export function openInspection(options: InspectionOptions): StoreInspection {
   const { path, encryption, isBlindAllowed, ...rest } = options
-  if (!existsSync(path)) throw new EdgeError('EDGE_STORE_MISSING', `data folder ${path} is not there`)
+  refuseOtherThanFolder(path)
   refuseHeld(path)
   const fileSystem = createReadOnlyFileSystem(path)
   const keys = readStoreKeys(encryption)
@@ -231,9 +232,16 @@ export function openInspection(options: InspectionOptions): StoreInspection {
   return new StoreInspection(path, { ...rest, fileSystem, keys })
 }
 
-/** Nothing of a store is in the folder: the first start has not been. */
+/** Nothing of a store is in the folder: the first start has not been. @throws {EdgeError} EDGE_STORE_MISSING. */
 export function isEmptyStore(path: string): boolean {
+  if (!existsSync(path)) return true
+  refuseOtherThanFolder(path)
   return inspectStore(createReadOnlyFileSystem(path), false).kind === 'first-start'
+}
+
+function refuseOtherThanFolder(path: string): void {
+  const wrong = existsSync(path) ? notAFolder(path) : 'it is not there'
+  if (wrong !== undefined) throw new EdgeError('EDGE_STORE_MISSING', `data folder ${path}: ${wrong}`)
 }
 
 /** @throws {EdgeError} EDGE_STORE_IN_USE while a service holds the folder. */

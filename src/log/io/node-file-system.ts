@@ -261,7 +261,7 @@ function translated(path: string, error: unknown): EdgeError {
   if (error instanceof EdgeError) return error
   const code = systemCodeOf(error)
   if (code === 'ENOTDIR')
-    return new EdgeError('EDGE_IO', `${path}: ${notAFolder(path)}`, { details: { code, path }, cause: error })
+    return new EdgeError('EDGE_IO', `${path}: ${notAFolder(path) ?? code}`, { details: { code, path }, cause: error })
   const kind = FULL_CODES.has(code) ? 'EDGE_DISK_FULL' : 'EDGE_IO'
   const words = code === 'EROFS' ? 'EROFS (the file system is read-only)' : code || 'I/O error'
   return new EdgeError(kind, `${words} on ${path}`, { details: { code, path }, cause: error })

@@ -1,5 +1,4 @@
 /** Checks configuration and store and says what is wrong and what the next start does about it. */
-import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { findLogProblems, isEmptyStore, openInspection, type StoreInspection } from '../../log/index.ts'
 import { configInvalid } from '../config/load.ts'
@@ -25,7 +24,7 @@ export async function checkStore(values: Values, context: CommandContext): Promi
     return EXIT.ok
   }
   const path = resolve(config.system.path)
-  if (!existsSync(path) || isEmptyStore(path)) return sayNoStore({ config, file, path }, form, context)
+  if (isEmptyStore(path)) return sayNoStore({ config, file, path }, form, context)
   using inspection = openInspection({ path, encryption: config['log.encryption'], isBlindAllowed: true })
   const rows = await readTopics(inspection)
   print(inspection, { ...rows, file }, form, context)

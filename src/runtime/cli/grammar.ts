@@ -105,6 +105,9 @@ export const usageError = (text: string): EdgeError =>
 
 export const isUsageError = (error: EdgeError): boolean => error.details.isUsage === true
 
+/** Asked for alone, before there is a command. */
+const VERSION: Argument = { name: 'version', isFlag: true, summary: 'Version of this program.' }
+
 /** @throws EDGE_CONFIG_INVALID with one readable line when the words fit the command but the arguments do not. */
 export function parseCommandLine<C extends CommandSpec>(
   words: readonly string[],
@@ -120,10 +123,11 @@ export function parseCommandLine<C extends CommandSpec>(
     const named = words.filter((word) => !word.startsWith('-'))
     const overview = formatOverview(named, commands)
     if (isHelp || words.length === 0) return { help: overview, isError: false }
-    return {
-      help: named.length > 0 ? overview : `iggy-edge: no command beside ${words[0]}\n${overview}`,
-      isError: true,
-    }
+    if (named.length > 0) return { help: overview, isError: true }
+    const shared = [...common, ...commands.flatMap((each) => each.common ?? [])]
+    const [option = ''] = words
+    if (findArgument(option, shared) === undefined) throw unknownOption(option, [], [...shared, VERSION])
+    return { help: `iggy-edge: no command beside ${option}\n${overview}`, isError: true }
   }
   const { command, before, rest } = chosen
   const shared = [...common, ...(command.common ?? [])]
@@ -207,7 +211,7 @@ function takeOptions(
       continue
     }
     const argument = findArgument(word, known)
-    if (argument === undefined) throw unknownOption(word, command, known)
+    if (argument === undefined) throw unknownOption(word, command.path, known)
     const equals = word.indexOf('=')
     if (argument.isFlag && equals < 0) values.set(argument.name, ['true'])
     else {
@@ -218,7 +222,7 @@ function takeOptions(
   return bare
 }
 
-function unknownOption(word: string, command: CommandSpec, known: readonly Argument[]): EdgeError {
+function unknownOption(word: string, path: readonly string[], known: readonly Argument[]): EdgeError {
   const given = word.replace(/^--?/, '').replace(/=.*/s, '')
   const names = known.flatMap(({ name, aliases = [] }) => [name, ...aliases])
   const nearest = nearestWords(
@@ -226,7 +230,9 @@ function unknownOption(word: string, command: CommandSpec, known: readonly Argum
     [...names, 'help'].map((name) => [name]),
   )
   const advice =
-    nearest === undefined ? `see iggy-edge ${command.path.join(' ')} --help` : `did you mean \`--${nearest.join()}\`?`
+    nearest === undefined
+      ? `see ${['iggy-edge', ...path, '--help'].join(' ')}`
+      : `did you mean \`--${nearest.join()}\`?`
   return usageError(`unknown option ${word}; ${advice}`)
 }
 
@@ -256,10 +262,22 @@ const shownName = ({ name, isPositional }: Argument): string => (isPositional ? 
 
 const formOf = (command: CommandSpec): string => ['iggy-edge', ...command.path, usageOf(command)].join(' ').trimEnd()
 
-export function usageOf(command: CommandSpec): string {
-  const places = command.arguments.filter((each) => each.isPositional)
-  const words = places.map((each) => `${each.name.toUpperCase()}${each.isVariadic ? '...' : ''}`)
-  return words.map((word, i) => (places[i]?.isRequired ? word : `[${word}]`)).join(' ')
+/** More options than that are left to `--help`. */
+const SHOWN_OPTIONS = 3
+
+/** What stands behind the command's path: what has a place, what has to be named, and a few of the others. */
+export function usageOf({ arguments: all }: CommandSpec): string {
+  const options = all.filter((each) => !each.isPositional)
+  const isLong = options.length > SHOWN_OPTIONS
+  const shown = options.filter((each) => each.isRequired || !isLong)
+  return [...[...all.filter((each) => each.isPositional), ...shown].map(formOfArgument), ...(isLong ? ['[OPTIONS]'] : [])].join(' ')
+}
+
+function formOfArgument(argument: Argument): string {
+  const { name, isPositional, isVariadic, isFlag, isRequired } = argument
+  const named = `--${name}${isFlag ? '' : ' VALUE'}`
+  const form = isPositional ? `${name.toUpperCase()}${isVariadic ? '...' : ''}` : named
+  return isRequired ? form : `[${form}]`
 }
 
 const HEAD_WIDTH = 36

@@ -15,6 +15,8 @@ const HINTS: Partial<Readonly<Record<ErrorCode, string>>> = {
   EDGE_STREAM_NOT_FOUND: 'iggy-edge stream list shows what there is',
   EDGE_TOPIC_NOT_FOUND: 'iggy-edge topic list STREAM shows what there is',
   EDGE_PARTITION_NOT_FOUND: 'iggy-edge topic get STREAM TOPIC shows what there is',
+  EDGE_PARTITION_COUNT_INVALID: 'iggy-edge topic get STREAM TOPIC shows how many there are',
+  EDGE_OFFSET_INVALID: 'iggy-edge topic get STREAM TOPIC shows how many messages there are',
   EDGE_GROUP_NOT_FOUND: 'iggy-edge consumer-group list STREAM TOPIC shows what there is',
   EDGE_USER_NOT_FOUND: 'iggy-edge user list shows what there is',
   EDGE_CLIENT_NOT_FOUND: 'iggy-edge client list shows what there is',

@@ -4,6 +4,7 @@
  * Words of Iggy's own command line (`--tcp-server-address`, `--http-api-url`) and of guides (`IGGY_URL`) mean the same as
  * ours. A URL of HTTP names the machine; the binary protocol's port is asked for there.
  */
+import { messageOf } from '../../errors.ts'
 import {
   type ConnectionCredentials,
   type ConnectionTarget,
@@ -54,15 +55,24 @@ const httpUrlAt = (host: string, port: number): string => `http://${host.include
 
 function parseTarget(text: string): ConnectionTarget {
   const whole = text === '' ? 'iggy+tcp://127.0.0.1:8090' : text.includes('://') ? text : `iggy+tcp://${text}`
-  const target = parseConnectionString(whole)
+  const target = connectionTargetOf(whole)
   if (target.scheme === 'device') throw usageError('url: edge+wt:// is for devices; expected iggy:// or iggy+wt://')
   return target
+}
+
+/** It came from the command line or from IGGY_URL: the words are wrong, not the configuration. */
+function connectionTargetOf(text: string): ConnectionTarget {
+  try {
+    return parseConnectionString(text)
+  } catch (error) {
+    throw usageError(`url: ${messageOf(error)}`)
+  }
 }
 
 /** The address of an HTTP URL, also of Iggy's `iggy+http://`; null for all others. */
 function httpUrlOf(text: string): { url: string; credentials: ConnectionCredentials | null } | null {
   if (text.startsWith('iggy+http://')) {
-    const { host, port, credentials } = parseConnectionString(text)
+    const { host, port, credentials } = connectionTargetOf(text)
     return { url: httpUrlAt(host, port), credentials }
   }
   if (!/^https?:\/\//.test(text)) return null

@@ -150,7 +150,7 @@ describe('commands as processes', () => {
     ['topic paint', 64, /unknown command "topic paint"/],
     ['topic create s', 64, /NAME is missing: iggy-edge topic create STREAM NAME/],
     ['topic create s t --colour red', 64, /unknown option --colour/],
-    ['dump', 64, /--output is missing: iggy-edge dump; --help tells more/],
+    ['dump', 64, /--output is missing: iggy-edge dump --output VALUE \[OPTIONS\]; --help tells more/],
     ['message send nope nope x', 1, /20 \(resource_not_found\); .*iggy-edge topic list STREAM/],
     ['stream list --output yaml', 64, /output: found "yaml", expected table, list, json/],
     ['stream get nope', 1, /stream "nope" was not found; iggy-edge stream list/],

@@ -361,56 +361,6 @@ test('messages that only the journal holds outlive a descriptor whose copy does 
   await third.close()
 })
 
-test('a journal of a newer format is refused before anything is touched', async (context) => {
-  const path = folder(context)
-  const log = await open(path)
-  await log.close()
-  const file = join(path, 'journal', '0')
-  const bytes = fs.readFileSync(file)
-  bytes.writeUInt16LE(2, 4)
-  const { crc32 } = await import('node:zlib')
-  bytes.writeUInt32LE(crc32(bytes.subarray(0, 60)), 60)
-  fs.writeFileSync(file, bytes)
-  const before = fingerprint(path)
-  await assert.rejects(open(path), (error) => error instanceof EdgeError && error.code === 'EDGE_STORE_NEWER')
-  assert.deepEqual(fingerprint(path), before)
-})
-
-test('a segment of a newer format is told from a damaged one: nothing is touched, and the newer release reads it again', async (context) => {
-  const path = folder(context)
-  const log = await open(path)
-  const partition = await createPartition(log)
-  await append(log, partition, batchesOf(0, 6000))
-  await eventually(() => partition.segmentCount > 1 && log.stats().journalUsedBytes < 512 * 1024)
-  await log.close()
-  const { crc32 } = await import('node:zlib')
-  const segments = fs.readdirSync(path, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.seg'))
-  const asNewer = (name = '') => {
-    const file = join(path, name)
-    const bytes = fs.readFileSync(file)
-    const newer = Buffer.from(bytes)
-    newer.writeUInt16LE(2, 4)
-    newer.writeUInt32LE(crc32(newer.subarray(0, 60)), 60)
-    fs.writeFileSync(file, newer)
-    return { file, bytes, newer }
-  }
-  const last = asNewer(segments.sort().at(-1))
-  const before = fingerprint(path)
-  await assert.rejects(open(path), (error) => error instanceof EdgeError && error.code === 'EDGE_STORE_NEWER')
-  assert.deepEqual(fingerprint(path), before)
-  fs.writeFileSync(last.file, last.bytes)
-  // No release leaves one before an older one: it is met when it is read, and stays as it is.
-  const first = asNewer(segments[0])
-  const meanwhile = await open(path)
-  assert.ok((await readAll(reopened(meanwhile))).length < 6000)
-  await meanwhile.close()
-  assert.deepEqual(fs.readFileSync(first.file), first.newer)
-  fs.writeFileSync(first.file, first.bytes)
-  const again = await open(path)
-  assert.deepEqual(await readAll(reopened(again)), range(0, 6000))
-  await again.close()
-})
-
 test('a data folder is opened once', async (context) => {
   const path = folder(context)
   const log = await open(path)
@@ -474,16 +424,6 @@ test('idle, the log holds no more than its buffers', async (context) => {
   assert.ok(journalFileCount <= SMALL.journal_files)
   await log.close()
 })
-
-/** Names, sizes and contents below a folder; SQLite's and the lock's own files aside. */
-function fingerprint(path: string): string[] {
-  return fs
-    .readdirSync(path, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && !/sqlite|lock/.test(entry.name))
-    .map((entry) => join(entry.parentPath, entry.name))
-    .sort()
-    .map((file) => `${file} ${fs.readFileSync(file).toString('base64').length} ${fs.statSync(file).mtimeMs}`)
-}
 
 test('a copy of a journal file under a name that only looks like one is no part of the journal', async (context) => {
   const path = folder(context)

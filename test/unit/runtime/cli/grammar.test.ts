@@ -157,9 +157,17 @@ describe('command line grammar', () => {
   })
 
   it('says of options alone that the command is missing', () => {
-    const parsed = parseCommandLine(['--fresh-start'], COMMANDS, COMMON)
+    const parsed = parseCommandLine(['--quiet'], COMMANDS, COMMON)
     assert.ok('help' in parsed && parsed.isError)
-    assert.match(parsed.help, /^iggy-edge: no command beside --fresh-start\n/)
+    assert.match(parsed.help, /^iggy-edge: no command beside --quiet\n/)
+  })
+
+  it('names an option that nothing has, with no command beside it', () => {
+    for (const [word, told] of [
+      ['--fresh-start', 'unknown option --fresh-start; see iggy-edge --help'],
+      ['--versio', 'unknown option --versio; did you mean `--version`?'],
+    ] as const)
+      assert.throws(() => parseCommandLine([word], COMMANDS, COMMON), { message: told })
   })
 
   it('says which command was meant when one is near', () => {
