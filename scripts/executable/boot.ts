@@ -7,7 +7,7 @@
 import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Script } from 'node:vm'
-import { MAIN_PART, partScript } from '../../src/runtime/program-parts.ts'
+import { MAIN_PART, partScript } from '../../src/runtime/executable/program-parts.ts'
 import { RECORD_FOLDER_VARIABLE, RECORD_SIGNAL } from './recorder.ts'
 
 /** Set by the build: whether this is the program that is run once to record its compiled code. */

@@ -17,7 +17,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { CODE_PREFIX, PART_PREFIX } from '../../src/runtime/program-parts.ts'
+import { CODE_PREFIX, PART_PREFIX } from '../../src/runtime/executable/program-parts.ts'
 import { type Architecture, type BaseNode, baseNode, CACHE, ROOT } from './base-node.ts'
 import { type Bundle, bundle, bundleBoot } from './bundle.ts'
 import { recordCompiledCode } from './compiled-code.ts'

@@ -9,7 +9,7 @@ import { basename, join, parse, relative } from 'node:path'
 import { build, type Plugin, transform } from 'esbuild'
 import { lowerPinned } from '../../src/quinn-transport/addon-file.ts'
 import { PINNED_ADDONS, QUINN_ADDON_NAME } from '../../src/quinn-transport/pinned-addons.ts'
-import { MAIN_PART } from '../../src/runtime/program-parts.ts'
+import { MAIN_PART } from '../../src/runtime/executable/program-parts.ts'
 import { type Architecture, ROOT } from './base-node.ts'
 import { thirdPartyText } from './third-parties.ts'
 
@@ -30,7 +30,7 @@ const REPLACEMENTS: readonly { readonly file: RegExp; readonly contents: string 
   {
     file: /\/better-sqlite3\/lib\/binding\.js$/,
     contents: `
-      const { loadAddon } = require('./src/runtime/addon.ts')
+      const { loadAddon } = require('./src/runtime/executable/addon.ts')
       exports.getBinding = (given) => given ?? loadAddon(${JSON.stringify(SQLITE_ADDON_NAME)})`,
   },
   // `cbor-x` asks for it in a `try`: its JavaScript does, and a third addon would cost more than it gives.
@@ -72,7 +72,7 @@ export async function bundle(architecture: Architecture): Promise<Bundle> {
   const result = await build({
     ...OUTPUT,
     stdin: {
-      contents: "import './src/runtime/packed-addons.ts'\nimport './src/runtime/main.ts'",
+      contents: "import './src/runtime/executable/packed-addons.ts'\nimport './src/runtime/main.ts'",
       resolveDir: ROOT,
     },
     alias: {

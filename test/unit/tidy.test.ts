@@ -57,7 +57,7 @@ const PACKAGE_PLACES: Record<string, readonly string[]> = {
 const ENVIRONMENT_PLACES = [
   'src/runtime/config/', // the settings
   'src/runtime/main.ts', // hands it to the command
-  'src/runtime/addon.ts', // CACHE_DIRECTORY, STATE_DIRECTORY of the unit
+  'src/runtime/executable/addon.ts', // CACHE_DIRECTORY, STATE_DIRECTORY of the unit
   'src/runtime/sdnotify.ts', // NOTIFY_SOCKET, WATCHDOG_USEC of the unit
   'src/quinn-transport/addon-file.ts', // XDG_CACHE_HOME, from a checkout only
 ]

@@ -270,7 +270,10 @@ export function usageOf({ arguments: all }: CommandSpec): string {
   const options = all.filter((each) => !each.isPositional)
   const isLong = options.length > SHOWN_OPTIONS
   const shown = options.filter((each) => each.isRequired || !isLong)
-  return [...[...all.filter((each) => each.isPositional), ...shown].map(formOfArgument), ...(isLong ? ['[OPTIONS]'] : [])].join(' ')
+  return [
+    ...[...all.filter((each) => each.isPositional), ...shown].map(formOfArgument),
+    ...(isLong ? ['[OPTIONS]'] : []),
+  ].join(' ')
 }
 
 function formOfArgument(argument: Argument): string {

@@ -18,10 +18,10 @@ import { type QuicSessionEvents, startQuicEdge } from '../../quic-edge/index.ts'
 import { loadWebTransport } from '../../quinn-transport/index.ts'
 import { RecordCursor, RecordWriter } from '../../sdk/wire/kernel/record-cursor.ts'
 import { defaultsOf, KIB, MIB } from '../../setting.ts'
-import { addonSources } from '../addon.ts'
-import { pageAssetNames, readAsset } from '../assets.ts'
 import { defaultTopicOptions } from '../broker/topic-options.ts'
-import { compiledParts } from '../program-parts.ts'
+import { addonSources } from '../executable/addon.ts'
+import { pageAssetNames, readAsset } from '../executable/assets.ts'
+import { compiledParts } from '../executable/program-parts.ts'
 
 /** Generous, as an emulated processor takes seconds for what a real one does in milliseconds. */
 const CHECK_TIMEOUT_MS = 60_000

@@ -1,7 +1,7 @@
 /** `GET /`: the inspection page for browsers, Iggy's text for everybody else; and the files of the page. */
 import { createHash } from 'node:crypto'
 import { extname } from 'node:path'
-import { pageAssetNames, readAsset } from '../../assets.ts'
+import { pageAssetNames, readAsset } from '../../executable/assets.ts'
 import { type HttpRequest, plain, type Reply, type Route } from '../http-types.ts'
 
 const BANNER = 'Iggy API'

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { LogFile, type LogFileOptions } from '../../../src/runtime/log-file.ts'
+import { LogFile, type LogFileOptions } from '../../../../src/runtime/logging/log-file.ts'
 
 const HOUR_MS = 3_600_000
 const NAME = 'edge.log'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { crc32 } from 'node:zlib'
-import { programPagesUnmapper } from '../../../src/runtime/program-pages.ts'
+import { programPagesUnmapper } from '../../../../src/runtime/memory/program-pages.ts'
 
 function residentKb(): number {
   const found = /^Rss:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/smaps_rollup', 'latin1'))?.[1]

@@ -10,7 +10,7 @@
 import { closeSync } from 'node:fs'
 import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
-import { EdgeError, messageOf } from '../errors.ts'
+import { EdgeError, messageOf } from '../../errors.ts'
 import { cacheAddon, holdsAddon, type PackedAddon, unnamedFiles, writeAll } from './addon-file.ts'
 
 interface LoadedAddon {

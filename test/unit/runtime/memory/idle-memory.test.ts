@@ -5,7 +5,7 @@ import {
   IDLE_SHARE_MAX,
   IdleCollection,
   WORK_SHARE_MIN,
-} from '../../../src/runtime/idle-memory.ts'
+} from '../../../../src/runtime/memory/idle-memory.ts'
 
 function collection() {
   const state = { nowMs: 1_000_000, collected: 0 }

@@ -17,7 +17,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { cFunctions } from '../c-library.ts'
+import { cFunctions } from '../../c-library.ts'
 
 /** One addon as the build packed it. */
 export interface PackedAddon {

@@ -3,7 +3,7 @@
  * which keeps what they free: eleven megabytes after the first two thousand sends. `malloc_trim(3)` returns it in about a
  * millisecond; where the C library has none, or Node no `node:ffi`, nothing happens.
  */
-import { cFunctions } from '../c-library.ts'
+import { cFunctions } from '../../c-library.ts'
 
 const LOOK_EVERY_MS = 5000
 /** Pages of 4 KiB that came since the last time, from which on it is worth a look. */

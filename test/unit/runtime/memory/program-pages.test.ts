@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { unchangedProgramPages } from '../../../src/runtime/program-pages.ts'
+import { unchangedProgramPages } from '../../../../src/runtime/memory/program-pages.ts'
 
 const mapping = (head: string, anonymousKb: number): string =>
   `${head}\nSize:                 64 kB\nRss:                  60 kB\nAnonymous:      ${String(anonymousKb).padStart(8)} kB\nVmFlags: rd ex mr mw me sd`

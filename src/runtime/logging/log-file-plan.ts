@@ -1,6 +1,6 @@
 /** Which of the log's old files go. Their numbers rise and are never given again, so a name always means the same lines. Pure. */
 
-import { EARLIEST_WALL_US } from '../clock.ts'
+import { EARLIEST_WALL_US } from '../../clock.ts'
 
 const EARLIEST_MS = Number(EARLIEST_WALL_US / 1000n)
 

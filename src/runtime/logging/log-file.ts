@@ -16,7 +16,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { refuseOtherThanFile } from '../file-kind.ts'
+import { refuseOtherThanFile } from '../../file-kind.ts'
 import { isLogFileFull, type LogFileLimits, type OldLogFile, planLogSweep } from './log-file-plan.ts'
 
 export interface LogFileOptions extends LogFileLimits {

@@ -1,5 +1,5 @@
 /** The newest lines of the log, for the diagnosis archive: standard error may be kept by nobody. Bounded. Pure. */
-import type { LineSink } from '../logger.ts'
+import type { LineSink } from '../../logger.ts'
 
 /** Some hundred lines. */
 export const RECENT_LINES_MAX_CHARS = 64 * 1024

@@ -1,8 +1,8 @@
 /** Where the lines of the log go: to standard error, to a file where the configuration names one, and into memory for a while. */
 import { resolve } from 'node:path'
-import { systemClock } from '../clock.ts'
-import { type LineSink, standardError } from '../logger.ts'
-import type { Config } from './config/schema.ts'
+import { systemClock } from '../../clock.ts'
+import { type LineSink, standardError } from '../../logger.ts'
+import type { Config } from '../config/schema.ts'
 import { LogFile } from './log-file.ts'
 
 export function logDestination(config: Pick<Config, 'system' | 'logging'>, recent: LineSink): LineSink {

@@ -4,7 +4,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
-import { EdgeError } from '../errors.ts'
+import { EdgeError } from '../../errors.ts'
 
 /** In the executable, the names of the assets of this folder begin with it. */
 const PAGE_PREFIX = 'page/'
@@ -18,7 +18,7 @@ export function readAsset(name: string): Uint8Array {
   try {
     const sea = process.getBuiltinModule('node:sea')
     if (sea.isSea()) return new Uint8Array(sea.getRawAsset(name))
-    return readFileSync(join(import.meta.dirname, name))
+    return readFileSync(join(folderInCheckout(), name))
   } catch (cause) {
     throw new EdgeError('EDGE_FEATURE_MISSING', `asset ${name} is not part of this build`, { cause })
   }
@@ -28,11 +28,11 @@ export function readAsset(name: string): Uint8Array {
 export function pageAssetNames(): string[] {
   const sea = process.getBuiltinModule('node:sea')
   if (sea.isSea()) return sea.getAssetKeys().filter((name) => name.startsWith(PAGE_PREFIX))
-  return readdirSync(join(import.meta.dirname, PAGE_PREFIX), { recursive: true, withFileTypes: true })
+  const folder = folderInCheckout()
+  return readdirSync(join(folder, PAGE_PREFIX), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && !entry.name.endsWith('.ts'))
-    .map((entry) =>
-      relative(import.meta.dirname, join(entry.parentPath, entry.name))
-        .split(sep)
-        .join('/'),
-    )
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)).split(sep).join('/'))
 }
+
+/** That the names of assets begin in; the executable has no folder. */
+const folderInCheckout = (): string => join(import.meta.dirname, '..')

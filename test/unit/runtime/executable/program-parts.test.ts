@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { partScript } from '../../../src/runtime/program-parts.ts'
+import { partScript } from '../../../../src/runtime/executable/program-parts.ts'
 
 test('the names in the executable are listed once, however many parts there are', (context) => {
   const getAssetKeys = context.mock.fn(() => ['program/a.js', 'program/b.js'])

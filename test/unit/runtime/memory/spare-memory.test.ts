@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { returnSpareMemory } from '../../../src/runtime/spare-memory.ts'
+import { returnSpareMemory } from '../../../../src/runtime/memory/spare-memory.ts'
 
 test('memory is returned after many pages came, and not again while nothing happens', () => {
   let pageCount = 1000

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { RecentLines } from '../../../src/runtime/recent-lines.ts'
+import { RecentLines } from '../../../../src/runtime/logging/recent-lines.ts'
 
 test('the newest lines are kept whole, in order, as far as there is room', () => {
   const recent = new RecentLines(10)

@@ -6,7 +6,7 @@
  * Only pages that are as they are in the file: what the loader changed in memory would be lost.
  */
 import { readFileSync } from 'node:fs'
-import { cFunctions } from '../c-library.ts'
+import { cFunctions } from '../../c-library.ts'
 
 /** As `madvise(2)` takes it, on all architectures of Linux. */
 const MADV_DONTNEED = 4

@@ -4,7 +4,7 @@
  * executable held privately, 3 went by one collection (35 ms, 60 ms of CPU on 2.1 GHz).
  */
 import { performance } from 'node:perf_hooks'
-import { collectEverything } from '../garbage.ts'
+import { collectEverything } from '../../garbage.ts'
 import { programPagesUnmapper } from './program-pages.ts'
 
 /** How often it is looked whether there was work. */

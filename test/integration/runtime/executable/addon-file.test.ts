@@ -4,7 +4,13 @@ import { closeSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { cacheAddon, holdsAddon, type PackedAddon, unnamedFiles, writeAll } from '../../../src/runtime/addon-file.ts'
+import {
+  cacheAddon,
+  holdsAddon,
+  type PackedAddon,
+  unnamedFiles,
+  writeAll,
+} from '../../../../src/runtime/executable/addon-file.ts'
 
 function addonOf(text: string): PackedAddon & { readCount: number } {
   const bytes = Buffer.from(text)

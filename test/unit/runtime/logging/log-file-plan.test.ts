@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isLogFileFull, type LogFileLimits, planLogSweep } from '../../../src/runtime/log-file-plan.ts'
+import { isLogFileFull, type LogFileLimits, planLogSweep } from '../../../../src/runtime/logging/log-file-plan.ts'
 
 const LIMITS: LogFileLimits = { maxFileBytes: 100, maxTotalBytes: 400, retentionMs: 1000 }
 const NOW_MS = 1_800_000_000_000
