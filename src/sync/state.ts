@@ -15,23 +15,12 @@ export interface UpstreamState {
   /** Why it is not up. */
   readonly reason: SyncReason | null
   readonly failureKind: LinkFailureKind | null
-  /** How long the link has been in this state. */
-  readonly linkForMs: number
   readonly nextAttemptInMs: number | null
-  /** Attempts since it was last stable. */
-  readonly attempts: number
   /** Attempts and links that failed since the start. */
   readonly failureCount: number
-  readonly protocol: 'classic' | 'vsr' | 'http' | null
-  readonly roundTripMs: number | null
   readonly usedTodayBytes: number
   /** The link is up, and a limit that was set for it lets nothing pass now; null when none does. */
   readonly pause: { readonly reason: 'day' | 'rate'; readonly forMs: number } | null
-  /** Work is there, the link is up, and nothing has moved for a while. */
-  readonly isStalled: boolean
-  /** Sums over its partitions. */
-  readonly lagCount: bigint
-  readonly sentCount: bigint
   readonly partitions: readonly SyncPartitionState[]
 }
 
@@ -45,10 +34,7 @@ export interface SyncPartitionState {
   readonly streamName: string
   readonly topicName: string
   readonly partitionId: number
-  readonly upstreamStream: string
-  readonly upstreamTopic: string
   readonly state: ForwarderState
-  readonly stateForMs: number
   readonly reason: SyncReason | null
   readonly nextAttemptInMs: number | null
   /** Last local offset that is done with; null before the first. */
@@ -58,10 +44,8 @@ export interface SyncPartitionState {
   /** ms since the upstream confirmed something; null when it never did in this process. */
   readonly confirmedAgoMs: number | null
   readonly sentCount: bigint
-  readonly sentBytes: number
-  readonly recoveredCount: bigint
-  readonly forgottenCount: bigint
+  readonly resentCount: bigint
   readonly deadLetterCount: bigint
   readonly gapCount: bigint
-  readonly holeCount: bigint
+  readonly unreadableCount: bigint
 }

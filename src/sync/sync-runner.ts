@@ -194,26 +194,18 @@ export class SyncRunner implements Sync {
 }
 
 function upstreamState(loop: UpstreamLoop, nowUs: number): UpstreamState {
-  const { link, settings, roundTrip } = loop
-  const partitions = [...loop.runners].map((runner) => partitionState(runner, nowUs))
+  const { link, settings } = loop
   return {
     name: settings.name,
     url: describeTarget(settings.target),
     link: link.state,
     reason: reasonOf(link.reason),
     failureKind: link.failureKind,
-    linkForMs: msBetween(loop.linkSinceUs, nowUs),
     nextAttemptInMs: link.nextAttemptUs === null ? null : msBetween(nowUs, link.nextAttemptUs),
-    attempts: link.attempts,
     failureCount: loop.failureCount,
-    protocol: loop.upstream?.protocol ?? null,
-    roundTripMs: roundTrip.smoothedUs === null ? null : Math.round(roundTrip.smoothedUs / US_MS),
     usedTodayBytes: loop.budget.usedTodayBytes,
     pause: pauseOf(loop),
-    isStalled: loop.isStalled,
-    lagCount: partitions.reduce((sum, { lagCount }) => sum + lagCount, 0n),
-    sentCount: partitions.reduce((sum, { sentCount }) => sum + sentCount, 0n),
-    partitions,
+    partitions: [...loop.runners].map((runner) => partitionState(runner, nowUs)),
   }
 }
 
@@ -223,7 +215,7 @@ function pauseOf({ link, budget }: UpstreamLoop): UpstreamState['pause'] {
 }
 
 function partitionState(runner: PartitionRunner, nowUs: number): SyncPartitionState {
-  const { route, source, target, partition } = runner.options
+  const { route, source, partition } = runner.options
   const view: ForwarderView = runner.view
   const { lastConfirmedUs, blockedBy: _blockedBy, ...counters } = view.counters
   const { durableEnd, logStartOffset } = partition
@@ -235,10 +227,7 @@ function partitionState(runner: PartitionRunner, nowUs: number): SyncPartitionSt
     streamName: source.streamName,
     topicName: source.topicName,
     partitionId: partition.partitionId,
-    upstreamStream: target.streamName,
-    upstreamTopic: target.topicName,
     state: view.state,
-    stateForMs: msBetween(view.stateSinceUs, nowUs),
     reason: reasonOf(view.reason),
     nextAttemptInMs: view.nextAttemptUs === null ? null : msBetween(nowUs, view.nextAttemptUs),
     confirmedOffset: view.confirmedOffset,

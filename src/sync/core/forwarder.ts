@@ -253,8 +253,7 @@ export class Forwarder {
 
   #account(finding: Finding): void {
     if (finding.kind === 'agreed') return
-    if (finding.kind === 'recovered') this.#counters.recoveredCount += finding.end - finding.from
-    if (finding.kind === 'forgotten') this.#counters.forgottenCount += finding.end - finding.from
+    if (finding.kind === 'forgotten') this.#counters.resentCount += finding.end - finding.from
     // Records found after a lost answer are the usual case of a restart, not news.
     if (finding.kind !== 'recovered') this.#report(finding)
   }
@@ -279,7 +278,7 @@ export class Forwarder {
   #readDone(read: ReadSummary, nowUs: number): void {
     this.#read = read
     if (read.hole) {
-      this.#counters.holeCount += read.hole.end - read.hole.from
+      this.#counters.unreadableCount += read.hole.end - read.hole.from
       this.#report({ kind: 'hole', ...read.hole })
     }
     const { offset, reason } = this.#hangUps
@@ -307,7 +306,6 @@ export class Forwarder {
     const upstreamOffset = upstreamBaseOffset === null ? lowerBound : upstreamBaseOffset + count - 1n
     this.#nextOffset = read.nextOffset
     this.#counters.sentCount += count
-    this.#counters.sentBytes += read.sizeBytes
     this.#counters.lastConfirmedUs = nowUs
     this.#refusals = 0
     this.#hangUps = { ...NO_HANG_UPS }

@@ -73,16 +73,8 @@ export class UpstreamLoop {
     return this.#link
   }
 
-  get linkSinceUs(): number {
-    return this.#sinceUs
-  }
-
   get upstream(): Pick<Upstream, 'protocol' | 'peer'> | null {
     return this.#upstream
-  }
-
-  get isStalled(): boolean {
-    return this.#isStalled
   }
 
   get runners(): Iterable<PartitionRunner> {

@@ -32,17 +32,10 @@ function upstream(name: string, partitions: readonly SyncPartitionState[]): Upst
     link: 'waiting',
     reason: { code: 'EDGE_UPSTREAM_UNREACHABLE', text: 'refused' },
     failureKind: 'unreachable',
-    linkForMs: 1,
     nextAttemptInMs: 5,
-    attempts: 1,
     failureCount: 1,
-    protocol: null,
-    roundTripMs: null,
     usedTodayBytes: 0,
     pause: null,
-    isStalled: false,
-    lagCount: 0n,
-    sentCount: 0n,
     partitions,
   }
 }
@@ -53,10 +46,7 @@ function partition(route: string, partitionId: number, lagCount: bigint): SyncPa
     streamName: 'sensors',
     topicName: 'temp',
     partitionId,
-    upstreamStream: 'site',
-    upstreamTopic: 'temp',
     state: 'waiting' as SyncPartitionState['state'],
-    stateForMs: 1,
     reason: null,
     nextAttemptInMs: null,
     confirmedOffset: null,
@@ -64,12 +54,10 @@ function partition(route: string, partitionId: number, lagCount: bigint): SyncPa
     lagCount,
     confirmedAgoMs: null,
     sentCount: 0n,
-    sentBytes: 0,
-    recoveredCount: 0n,
-    forgottenCount: 0n,
+    resentCount: 0n,
     deadLetterCount: 0n,
     gapCount: 0n,
-    holeCount: 0n,
+    unreadableCount: 0n,
   }
 }
 
@@ -114,7 +102,7 @@ test('a cause that an operator can mend comes in plain words, before the words o
 
 test('what was given up, set aside and sent again is counted route by route', () => {
   const one = { ...partition(SENSORS, 0, 0n), gapCount: 5n, deadLetterCount: 1n }
-  const two = { ...partition(SENSORS, 1, 0n), gapCount: 2n, forgottenCount: 3n, holeCount: 4n }
+  const two = { ...partition(SENSORS, 1, 0n), gapCount: 2n, resentCount: 3n, unreadableCount: 4n }
   const [row] = routeStatuses(syncOf(upstream('central', [one, two])), config, systemClock)
   const { gapMessages, deadLetterMessages, resentMessages, unreadableMessages } = row ?? {}
   assert.deepEqual([gapMessages, deadLetterMessages, resentMessages, unreadableMessages], [7, 1, 3, 4])
