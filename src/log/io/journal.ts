@@ -348,7 +348,7 @@ export class Journal {
 
   #syncEnded(file: JournalFile, covered: number, result: Error | null): void {
     this.#spend(SYNC_COST_BYTES)
-    const error = result ?? this.#files.displaced(file)
+    const error = result ?? this.#files.displaced(file, this.#nowUs())
     if (error !== null && !this.#rules.isFailedSyncRetried) {
       this.counters.syncFailedCount++
       this.#fail(file, toEdgeError(error))

@@ -26,8 +26,12 @@ const HASTY: Scheduler = {
   after: (milliseconds, task) => systemScheduler.after(Math.min(milliseconds, 50), task),
 }
 
+/** Names are looked at now and then; between two steps of a test time enough has passed. */
+let aheadUs = 0
+const clock = { ...systemClock, monotonicUs: () => systemClock.monotonicUs() + aheadUs }
+
 const open = (path: string, scheduler = HASTY): Promise<Log> =>
-  openLog({ path, clock: systemClock, logger: silentLogger, settings: SETTINGS, scheduler })
+  openLog({ path, clock, logger: silentLogger, settings: SETTINGS, scheduler })
 
 /** A log with a topic and ten acknowledged messages. */
 async function opened(context: TestContext, scheduler?: Scheduler): Promise<{ log: Log; path: string }> {
@@ -54,6 +58,7 @@ for (const [what, remove] of [
     // Nothing but the append itself finds out.
     const { log, path } = await opened(context, systemScheduler)
     const before = log.stats().syncCount
+    aheadUs += 100_000
     remove(path)
     const refused = { code: 'EDGE_APPEND_FAILED', message: /journal\/\d was deleted or moved away/ }
     await assert.rejects(append(log, onlyPartition(log), batchesOf(10, 11)), refused)
@@ -86,6 +91,7 @@ for (const [what, remove] of [
 
 test('a folder that is moved back is gone on with, and nothing that was acknowledged is missing', async (context) => {
   const { log, path } = await opened(context)
+  aheadUs += 100_000
   renameSync(path, `${path}.moved`)
   await assert.rejects(append(log, onlyPartition(log), batchesOf(10, 11)), { code: 'EDGE_APPEND_FAILED' })
   await eventually(() => eventsOf(log).includes('log.folder.gone'))
