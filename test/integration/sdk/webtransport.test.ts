@@ -3,23 +3,28 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
-import { startQuicEdge } from '../../../src/quic-edge/index.ts'
+import { type TestContext, test } from 'node:test'
+import { type QuicEdge, startQuicEdge } from '../../../src/quic-edge/index.ts'
 import { serveIggySessions } from '../../../src/runtime/iggy-sessions.ts'
 import { connect, dialWebTransport } from '../../../src/sdk/index.ts'
 import { startProtocolServer } from '../../support/protocol-server.ts'
 import { UdpRelay } from '../../support/udp-relay.ts'
 
-test('a client on iggy+wt finds the generation, logs in, sends and polls', async (context) => {
+async function startEdge(context: TestContext, { hasTcpFallback }: { hasTcpFallback: boolean }): Promise<QuicEdge> {
   const directory = mkdtempSync(join(tmpdir(), 'iggy-wt-'))
   context.after(() => rmSync(directory, { recursive: true }))
   const server = await startProtocolServer()
   context.after(() => server[Symbol.asyncDispose]())
   const edge = await startQuicEdge(
-    { host: '127.0.0.1', port: 0, certificate: { type: 'self-signed', directory }, hasTcpFallback: true },
+    { host: '127.0.0.1', port: 0, certificate: { type: 'self-signed', directory }, hasTcpFallback },
     { paths: { '/iggy': serveIggySessions(server.server) } },
   )
   context.after(() => edge.close())
+  return edge
+}
+
+test('a client on iggy+wt finds the generation, logs in, sends and polls', async (context) => {
+  const edge = await startEdge(context, { hasTcpFallback: true })
   const hash = edge.certificate.sha256
   const client = await connect(`iggy+wt://iggy:iggy@127.0.0.1:${edge.port}?certificate_hash=${hash}`)
   context.after(() => client.close())
@@ -33,15 +38,7 @@ test('a client on iggy+wt finds the generation, logs in, sends and polls', async
 })
 
 test('QUIC comes about where its round trips take longer than its head start', async (context) => {
-  const directory = mkdtempSync(join(tmpdir(), 'iggy-wt-'))
-  context.after(() => rmSync(directory, { recursive: true }))
-  const server = await startProtocolServer()
-  context.after(() => server[Symbol.asyncDispose]())
-  const edge = await startQuicEdge(
-    { host: '127.0.0.1', port: 0, certificate: { type: 'self-signed', directory }, hasTcpFallback: false },
-    { paths: { '/iggy': serveIggySessions(server.server) } },
-  )
-  context.after(() => edge.close())
+  const edge = await startEdge(context, { hasTcpFallback: false })
   const relay = await UdpRelay.open(edge.port)
   context.after(() => relay.close())
   relay.delayMs = 700
@@ -61,15 +58,7 @@ test('a name that leads nowhere is told as such', async () => {
 })
 
 test('a session outlives address translation that gives it another port again and again', async (context) => {
-  const directory = mkdtempSync(join(tmpdir(), 'iggy-wt-'))
-  context.after(() => rmSync(directory, { recursive: true }))
-  const server = await startProtocolServer()
-  context.after(() => server[Symbol.asyncDispose]())
-  const edge = await startQuicEdge(
-    { host: '127.0.0.1', port: 0, certificate: { type: 'self-signed', directory }, hasTcpFallback: false },
-    { paths: { '/iggy': serveIggySessions(server.server) } },
-  )
-  context.after(() => edge.close())
+  const edge = await startEdge(context, { hasTcpFallback: false })
   const relay = await UdpRelay.open(edge.port)
   context.after(() => relay.close())
   const states: string[] = []

@@ -133,7 +133,8 @@ test('a link that is cut at any moment loses and repeats nothing', async (contex
   assert.deepEqual(held, [numbers(0, 300), numbers(0, 300), numbers(0, 300)])
 })
 
-test('a link whose round trip grew while it was down comes back, and carries records', async (context) => {
+/** A link through a relay that was found to be fast. */
+async function startOnFastLink(context: TestContext, requestTimeoutMinMs: number) {
   const central = await startProtocolServer()
   context.after(() => central[Symbol.asyncDispose]())
   const relay = await TcpRelay.open(() => central.listener.port)
@@ -142,43 +143,32 @@ test('a link whose round trip grew while it was down comes back, and carries rec
   const [partition] = source.addTopic('sensors', 'temp', 1)
   const options = to(relay.port, '?generation=classic')
   const [upstream] = options.upstreams
-  assert.ok(upstream)
-  const quick = { ...options, upstreams: [{ ...upstream, requestTimeoutMinMs: 20 }] }
-  const sync = await start(context, source, quick)
+  assert.ok(upstream && partition)
+  const sync = await start(context, source, { ...options, upstreams: [{ ...upstream, requestTimeoutMinMs }] })
   for (let round = 0; round < 20; round++) {
-    partition?.append(`r${round}`)
+    partition.append(`r${round}`)
     await eventually(() => lagOf(sync) === 0n, 'learns that the link is fast')
   }
+  const held = () => readAll(`iggy://iggy:iggy@127.0.0.1:${central.listener.port}`, 'site-7', 'temp', 1)
+  return { relay, partition, sync, held }
+}
+
+test('a link whose round trip grew while it was down comes back, and carries records', async (context) => {
+  const { relay, partition, sync, held } = await startOnFastLink(context, 20)
   relay.delayMs = 100
   relay.cut()
-  partition?.append('r20')
+  partition.append('r20')
   await eventually(() => lagOf(sync) === 0n, 'learns that the link is slow')
-  const held = await readAll(`iggy://iggy:iggy@127.0.0.1:${central.listener.port}`, 'site-7', 'temp', 1)
-  assert.deepEqual(held, [numbers(0, 21)])
+  assert.deepEqual(await held(), [numbers(0, 21)])
 })
 
 test('a record that takes long on a slow link gets through, though small ones are answered at once', async (context) => {
-  const central = await startProtocolServer()
-  context.after(() => central[Symbol.asyncDispose]())
-  const relay = await TcpRelay.open(() => central.listener.port)
-  context.after(() => relay.close())
-  const source = new MemorySource()
-  const [partition] = source.addTopic('sensors', 'temp', 1)
-  const options = to(relay.port, '?generation=classic')
-  const [upstream] = options.upstreams
-  assert.ok(upstream)
-  const quick = { ...options, upstreams: [{ ...upstream, requestTimeoutMinMs: 100 }] }
-  const sync = await start(context, source, quick)
-  for (let round = 0; round < 20; round++) {
-    partition?.append(`r${round}`)
-    await eventually(() => lagOf(sync) === 0n, 'learns that the link is fast')
-  }
+  const { relay, partition, sync, held } = await startOnFastLink(context, 100)
   relay.bytesPerSecond = 20_000
   const large = 'x'.repeat(30_000)
-  partition?.append(large)
+  partition.append(large)
   await eventually(() => lagOf(sync) === 0n, 'learns that the link is slow')
-  const held = await readAll(`iggy://iggy:iggy@127.0.0.1:${central.listener.port}`, 'site-7', 'temp', 1)
-  assert.deepEqual(held, [[...numbers(0, 20), large]])
+  assert.deepEqual(await held(), [[...numbers(0, 20), large]])
 })
 
 test('the log tells each end of a link that stood, however short, and one failure of a series', async (context) => {

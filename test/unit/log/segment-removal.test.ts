@@ -1,14 +1,11 @@
 /** Dropping thousands of segments at once: none is read any more at once, and others have their turn in between. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { plainCodec } from '../../../src/log/io/block-codec.ts'
-import { bodyChecksum } from '../../../src/log/io/checksum.ts'
 import type { FileSystem } from '../../../src/log/io/file-system.ts'
-import { SegmentFiles } from '../../../src/log/io/segment-files.ts'
 import type { LogPartition } from '../../../src/log/partition.ts'
 import type { DescriptorStore, SealedSegment } from '../../../src/log/ports.ts'
-import { systemScheduler } from '../../../src/log/scheduler.ts'
 import { SegmentRemoval } from '../../../src/log/segment-removal.ts'
+import { plainSegmentFiles } from '../../support/segment-files.ts'
 
 const COUNT = 100
 
@@ -34,15 +31,7 @@ function world(onTurn: (partition: { isRemoved: boolean }) => void = () => {}) {
     },
   }
   const fileSystem = { unlink: () => void steps.push('unlink') } as Partial<FileSystem> as FileSystem
-  const segmentFiles = new SegmentFiles({
-    fileSystem,
-    scheduler: systemScheduler,
-    checksum: bodyChecksum,
-    codec: plainCodec,
-    decodedBlocks: 4,
-    maxOpenFiles: 4,
-    maxIndexBytes: 1024 * 1024,
-  })
+  const segmentFiles = plainSegmentFiles(fileSystem)
   const { removed } = segmentFiles
   segmentFiles.removed = (segment) => {
     removedCount++

@@ -3,14 +3,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { BlockFields } from '../../../../src/log/core/repack-plan.ts'
 import { BLOCK_CODEC } from '../../../../src/log/core/segment-format.ts'
-import { plainCodec } from '../../../../src/log/io/block-codec.ts'
 import { bodyChecksum } from '../../../../src/log/io/checksum.ts'
 import type { Segment } from '../../../../src/log/io/segment.ts'
-import { SegmentFiles } from '../../../../src/log/io/segment-files.ts'
 import { SegmentWriter } from '../../../../src/log/io/segment-writer.ts'
 import { noKeys } from '../../../../src/log/io/store-keys.ts'
-import { systemScheduler } from '../../../../src/log/scheduler.ts'
 import { SeededRandom } from '../../../support/seeded-random.ts'
+import { plainSegmentFiles } from '../../../support/segment-files.ts'
 import { SimDisk } from '../../../support/sim-disk.ts'
 
 const RECORDS_PER_BLOCK = 10
@@ -31,15 +29,7 @@ function blockAt(baseOffset: number): BlockFields {
 
 test('blocks of a run that is not committed yet are counted once, whoever reads the index meanwhile', async () => {
   const { fileSystem } = new SimDisk(new SeededRandom(1), 1 << 20).mount({ later: () => {} })
-  const files = new SegmentFiles({
-    fileSystem,
-    scheduler: systemScheduler,
-    checksum: bodyChecksum,
-    codec: plainCodec,
-    decodedBlocks: 4,
-    maxOpenFiles: 4,
-    maxIndexBytes: 1024 * 1024,
-  })
+  const files = plainSegmentFiles(fileSystem)
   const writerBehind = (active: Segment | undefined): SegmentWriter =>
     new SegmentWriter(
       {

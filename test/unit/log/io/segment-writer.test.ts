@@ -3,15 +3,13 @@ import { test } from 'node:test'
 import { EdgeError } from '../../../../src/errors.ts'
 import type { BlockFields } from '../../../../src/log/core/repack-plan.ts'
 import { BLOCK_CODEC } from '../../../../src/log/core/segment-format.ts'
-import { plainCodec } from '../../../../src/log/io/block-codec.ts'
 import { bodyChecksum } from '../../../../src/log/io/checksum.ts'
 import type { FileSystem, LogFile } from '../../../../src/log/io/file-system.ts'
 import type { Segment } from '../../../../src/log/io/segment.ts'
-import { SegmentFiles } from '../../../../src/log/io/segment-files.ts'
 import { SegmentWriter } from '../../../../src/log/io/segment-writer.ts'
 import { noKeys } from '../../../../src/log/io/store-keys.ts'
-import { systemScheduler } from '../../../../src/log/scheduler.ts'
 import { SeededRandom } from '../../../support/seeded-random.ts'
+import { plainSegmentFiles } from '../../../support/segment-files.ts'
 import { SimDisk } from '../../../support/sim-disk.ts'
 
 const HOME = 'home'
@@ -61,15 +59,7 @@ function world({ quotas, freeBytes = 2 ** 30 }: { quotas: readonly Quota[]; free
     open: (path, mode) => within(path, inner.open(path, mode)),
     space: () => ({ freeBytes, totalBytes: 2 * freeBytes }),
   }
-  const files = new SegmentFiles({
-    fileSystem,
-    scheduler: systemScheduler,
-    checksum: bodyChecksum,
-    codec: plainCodec,
-    decodedBlocks: 4,
-    maxOpenFiles: 4,
-    maxIndexBytes: 1024 * 1024,
-  })
+  const files = plainSegmentFiles(fileSystem)
   let runs = 0
   const writerBehind = (active: Segment | undefined): SegmentWriter =>
     new SegmentWriter(
