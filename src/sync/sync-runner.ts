@@ -82,7 +82,7 @@ export class SyncRunner implements Sync {
       settings.target.scheme === 'http'
         ? (signal) => openHttpUpstream({ ...settings, clock, roundTrip, transferRate }, signal)
         : (signal) => openBinaryUpstream({ ...settings, clock, roundTrip, transferRate }, signal)
-    const loop: UpstreamLoop = new UpstreamLoop(settings, this.#ports, roundTrip, open, () => this.#reached(loop))
+    const loop: UpstreamLoop = new UpstreamLoop(settings, this.#ports, open, () => this.#reached(loop))
     return loop
   }
 

@@ -45,8 +45,9 @@ export class JournalFiles {
   /** An old name must be gone for good before anything else is recycled: a crash could bring its groups back. */
   #isNameDoubtful = false
   /** What lay under the name of each file when it was opened. */
-  #placeLookUs = Number.NEGATIVE_INFINITY
   readonly #identities = new Map<JournalFile, string | undefined>()
+  /** Monotonic; of the last look that found a file in its place. */
+  #placeLookUs = Number.NEGATIVE_INFINITY
   /** What a preparing cost: header page and sync. */
   preparedCount = 0
 

@@ -17,17 +17,13 @@ const MAX_DOUBLINGS = 10
 
 export class RoundTrip {
   readonly #bounds: TimeoutBounds
+  /** null before the first answer. */
   #smoothedUs: number | null = null
   #variationUs = 0
   #doublings = 0
 
   constructor(bounds: TimeoutBounds) {
     this.#bounds = bounds
-  }
-
-  /** null before the first answer. */
-  get smoothedUs(): number | null {
-    return this.#smoothedUs
   }
 
   get timeoutUs(): number {

@@ -6,7 +6,6 @@ import { US_MS } from '../../clock.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import { linkFailureKindOf } from '../core/classify.ts'
 import { Link, type LinkEffect, type LinkInput } from '../core/link.ts'
-import type { RoundTrip } from '../core/round-trip.ts'
 import type { UpstreamSettings } from '../options.ts'
 import type { SyncPorts } from '../ports.ts'
 import { KeptBudget } from './kept-budget.ts'
@@ -18,7 +17,6 @@ import { WakeTimer } from './wake-timer.ts'
 
 export class UpstreamLoop {
   readonly settings: UpstreamSettings
-  readonly roundTrip: RoundTrip
   readonly budget: KeptBudget
   readonly slots: Slots
   readonly #ports: SyncPorts
@@ -38,16 +36,9 @@ export class UpstreamLoop {
   #isToldUp = false
   failureCount = 0
 
-  constructor(
-    settings: UpstreamSettings,
-    ports: SyncPorts,
-    roundTrip: RoundTrip,
-    open: OpenUpstream,
-    onUp: () => void,
-  ) {
+  constructor(settings: UpstreamSettings, ports: SyncPorts, open: OpenUpstream, onUp: () => void) {
     const { clock, random = Math.random } = ports
     this.settings = settings
-    this.roundTrip = roundTrip
     this.#ports = ports
     this.#open = open
     this.#onUp = onUp

@@ -3,7 +3,6 @@ import { test } from 'node:test'
 import { systemClock } from '../../../../src/clock.ts'
 import type { EdgeError } from '../../../../src/errors.ts'
 import { silentLogger } from '../../../../src/logger.ts'
-import { RoundTrip } from '../../../../src/sync/core/round-trip.ts'
 import type { Upstream } from '../../../../src/sync/io/upstream.ts'
 import { UpstreamLoop } from '../../../../src/sync/io/upstream-loop.ts'
 import { readSyncOptions } from '../../../../src/sync/options.ts'
@@ -41,9 +40,8 @@ test('of topics that come and go while the link stands, the link keeps nothing',
   assert.ok(settings && route)
   const upstream = knowingUpstream()
   const up = Promise.withResolvers<void>()
-  const roundTrip = new RoundTrip({ initialUs: 1e6, minUs: 1e6, maxUs: 1e6 })
   const ports = { log: source, cursors: source, clock: systemClock, logger: silentLogger }
-  const loop = new UpstreamLoop(settings, ports, roundTrip, async () => upstream, up.resolve)
+  const loop = new UpstreamLoop(settings, ports, async () => upstream, up.resolve)
   context.after(() => loop.close({} as EdgeError))
   loop.start()
   await up.promise
