@@ -3,12 +3,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { BlockFields } from '../../../../src/log/core/repack-plan.ts'
 import { BLOCK_CODEC } from '../../../../src/log/core/segment-format.ts'
-import { bodyChecksum } from '../../../../src/log/io/checksum.ts'
 import type { Segment } from '../../../../src/log/io/segment.ts'
-import { SegmentWriter } from '../../../../src/log/io/segment-writer.ts'
-import { noKeys } from '../../../../src/log/io/store-keys.ts'
+import type { SegmentWriter } from '../../../../src/log/io/segment-writer.ts'
 import { SeededRandom } from '../../../support/seeded-random.ts'
-import { plainSegmentFiles } from '../../../support/segment-files.ts'
+import { plainSegmentFiles, plainSegmentWriter } from '../../../support/segment-files.ts'
 import { SimDisk } from '../../../support/sim-disk.ts'
 
 const RECORDS_PER_BLOCK = 10
@@ -31,24 +29,7 @@ test('blocks of a run that is not committed yet are counted once, whoever reads 
   const { fileSystem } = new SimDisk(new SeededRandom(1), 1 << 20).mount({ later: () => {} })
   const files = plainSegmentFiles(fileSystem)
   const writerBehind = (active: Segment | undefined): SegmentWriter =>
-    new SegmentWriter(
-      {
-        fileSystem,
-        files,
-        storeIdBytes: new Uint8Array(16),
-        keys: noKeys,
-        checksum: bodyChecksum,
-        key: 1,
-        directory: 'p',
-        refuge: 'refuge/1',
-        leftovers: new Set(),
-        limits: { sizeBytes: 1024 * 1024, maxAgeUs: 1_000_000n },
-        nextRunNumber: () => 1,
-        randomU32: () => 7,
-        nowUs: 0n,
-      },
-      active,
-    )
+    plainSegmentWriter({ fileSystem, files, directory: 'p', nextRunNumber: () => 1 }, active)
   const body = { codec: BLOCK_CODEC.plain, bytes: new Uint8Array(64) }
   const first = writerBehind(undefined)
   first.append(blockAt(0), body)

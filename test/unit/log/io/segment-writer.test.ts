@@ -3,13 +3,11 @@ import { test } from 'node:test'
 import { EdgeError } from '../../../../src/errors.ts'
 import type { BlockFields } from '../../../../src/log/core/repack-plan.ts'
 import { BLOCK_CODEC } from '../../../../src/log/core/segment-format.ts'
-import { bodyChecksum } from '../../../../src/log/io/checksum.ts'
 import type { FileSystem, LogFile } from '../../../../src/log/io/file-system.ts'
 import type { Segment } from '../../../../src/log/io/segment.ts'
-import { SegmentWriter } from '../../../../src/log/io/segment-writer.ts'
-import { noKeys } from '../../../../src/log/io/store-keys.ts'
+import type { SegmentWriter } from '../../../../src/log/io/segment-writer.ts'
 import { SeededRandom } from '../../../support/seeded-random.ts'
-import { plainSegmentFiles } from '../../../support/segment-files.ts'
+import { plainSegmentFiles, plainSegmentWriter } from '../../../support/segment-files.ts'
 import { SimDisk } from '../../../support/sim-disk.ts'
 
 const HOME = 'home'
@@ -62,24 +60,7 @@ function world({ quotas, freeBytes = 2 ** 30 }: { quotas: readonly Quota[]; free
   const files = plainSegmentFiles(fileSystem)
   let runs = 0
   const writerBehind = (active: Segment | undefined): SegmentWriter =>
-    new SegmentWriter(
-      {
-        fileSystem,
-        files,
-        storeIdBytes: new Uint8Array(16),
-        keys: noKeys,
-        checksum: bodyChecksum,
-        key: 1,
-        directory: HOME,
-        refuge: REFUGE,
-        leftovers: new Set(),
-        limits: { sizeBytes: 1024 * 1024, maxAgeUs: 1_000_000n },
-        nextRunNumber: () => ++runs,
-        randomU32: () => 7,
-        nowUs: 0n,
-      },
-      active,
-    )
+    plainSegmentWriter({ fileSystem, files, directory: HOME, nextRunNumber: () => ++runs }, active)
   const names = (folder: string): string[] => inner.list(folder).map(({ name }) => name.slice(-24))
   return { disk, files, writerBehind, names }
 }
