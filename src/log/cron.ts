@@ -14,11 +14,16 @@ export interface Cron {
   schedule(expression: string, task: () => void): Promise<() => void>
 }
 
+/** Its functions by the default export, which is all that the executable has of a CommonJS package that is imported when used. */
+async function loadNodeCron() {
+  return (await import('node-cron')).default
+}
+
 /** @throws EDGE_CONFIG_INVALID when the expression is none. */
 export async function checkSchedule(expression: string): Promise<void> {
   if (expression === EVERY_MINUTE) return
-  const { validate } = await import('node-cron')
-  if (validate(expression)) return
+  const cron = await loadNodeCron()
+  if (cron.validate(expression)) return
   throw new EdgeError(
     'EDGE_CONFIG_INVALID',
     `retention.schedule: found ${JSON.stringify(expression)}, expected a cron expression such as "*/5 * * * *"`,
@@ -33,9 +38,9 @@ export const systemCron: Cron = {
       return () => clearInterval(timer)
     }
     await checkSchedule(expression)
-    const { schedule } = await import('node-cron')
+    const cron = await loadNodeCron()
     // It would print to the console when the process was asleep; a run that was missed is made up by the next one.
-    const scheduled = schedule(expression, task, { suppressMissedWarning: true, unref: true })
+    const scheduled = cron.schedule(expression, task, { suppressMissedWarning: true, unref: true })
     return () => void scheduled.stop()
   },
 }

@@ -81,7 +81,8 @@ test('the executable serves as the checkout does', { timeout: TIMEOUT_MS }, asyn
   const executable = await built(context, architecture)
   if (executable === undefined) return
   const dataPath = join(temporaryFolder(context), 'data')
-  const environment = { EDGE_QUIC__ENABLED: 'true' }
+  // A schedule other than the default asks for a package that the program loads when it is used.
+  const environment = { EDGE_QUIC__ENABLED: 'true', EDGE_RETENTION__SCHEDULE: '*/5 * * * *' }
   await using edge = await startEdgeProcess({ dataPath, command: [executable.path], environment })
   const response = await fetch(`http://${edge.http}/health/ready`)
   assert.equal(response.status, 200)
