@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { notAFile, readFileBytes } from '../../src/file-kind.ts'
-import { LOOPBACK_ENVIRONMENT, MAIN } from '../support/edge-process.ts'
+import { EDGE_COMMAND, LOOPBACK_ENVIRONMENT } from '../support/edge-process.ts'
 
 const folder = fs.mkdtempSync(join(tmpdir(), 'edge-file-kind-'))
 after(() => fs.rmSync(folder, { recursive: true }))
@@ -26,7 +26,7 @@ function fifo(...path: string[]): string {
 
 /** @returns what a start says that does not come about. */
 function refusal(environment: Record<string, string>, ...words: string[]): string {
-  const { stdout, stderr, status } = spawnSync(process.execPath, [MAIN, ...words], {
+  const { stdout, stderr, status } = spawnSync(EDGE_COMMAND.program, [...EDGE_COMMAND.before, ...words], {
     encoding: 'utf8',
     timeout: LIMIT_MS,
     env: { ...process.env, ...LOOPBACK_ENVIRONMENT, ...environment },

@@ -5,7 +5,7 @@ import { EventEmitter, once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { COMMANDS } from '../../src/runtime/cli/commands.ts'
 import { parseCommandLine } from '../../src/runtime/cli/grammar.ts'
-import { MAIN } from './edge-process.ts'
+import { EDGE_COMMAND } from './edge-process.ts'
 
 /** `bench` takes its time, and on a busy machine more than that. */
 const TIMEOUT_MS = 60_000
@@ -35,7 +35,7 @@ export function startCommand(
   input: string | null = null,
 ): Started {
   const inherited = Object.entries(process.env).filter(([name]) => !/^(IGGY|EDGE)_/.test(name))
-  const child = spawn(process.execPath, [MAIN, ...words], {
+  const child = spawn(EDGE_COMMAND.program, [...EDGE_COMMAND.before, ...words], {
     stdio: ['pipe', 'pipe', 'pipe'],
     env: { ...Object.fromEntries(inherited), ...environment },
     timeout: TIMEOUT_MS,

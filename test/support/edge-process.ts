@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 
 const READY_TIMEOUT_MS = 30_000
@@ -33,13 +34,21 @@ export interface EdgeProcess extends AsyncDisposable {
 
 export interface EdgeProcessOptions {
   readonly dataPath: string
-  /** Command that runs the edge; the checkout's main.ts when left out. */
+  /** Command that runs the edge; `EDGE_COMMAND` when left out. */
   readonly command?: readonly string[]
   readonly environment?: Readonly<Record<string, string>>
   readonly arguments?: readonly string[]
 }
 
 export const MAIN = new URL('../../src/runtime/main.ts', import.meta.url).pathname
+
+/** The edge that tests start: the checkout, or an executable that `EDGE_TEST_EXECUTABLE` names, as it ships. */
+export const EDGE_COMMAND = commandOf(process.env.EDGE_TEST_EXECUTABLE ?? '')
+
+function commandOf(executable: string): { readonly program: string; readonly before: readonly string[] } {
+  if (executable !== '') return { program: resolve(executable), before: [] }
+  return { program: process.execPath, before: ['--disable-warning=ExperimentalWarning', MAIN] }
+}
 
 /** Every listener on loopback with a free port. */
 export const LOOPBACK_ENVIRONMENT: Readonly<Record<string, string>> = {
@@ -51,11 +60,7 @@ export const LOOPBACK_ENVIRONMENT: Readonly<Record<string, string>> = {
 }
 
 export async function startEdgeProcess(options: EdgeProcessOptions): Promise<EdgeProcess> {
-  const [command = process.execPath, ...before] = options.command ?? [
-    process.execPath,
-    '--disable-warning=ExperimentalWarning',
-    MAIN,
-  ]
+  const [command = EDGE_COMMAND.program, ...before] = options.command ?? [EDGE_COMMAND.program, ...EDGE_COMMAND.before]
   const child = spawn(command, [...before, 'run', '--dev', '--data', options.dataPath, ...(options.arguments ?? [])], {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { ...process.env, ...LOOPBACK_ENVIRONMENT, ...options.environment },

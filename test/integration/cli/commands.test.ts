@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, before, describe, it } from 'node:test'
 import { runCommand, runHere, startCommand, wordsOf } from '../../support/cli-runner.ts'
-import { type EdgeProcess, LOOPBACK_ENVIRONMENT, MAIN, startEdgeProcess } from '../../support/edge-process.ts'
+import { EDGE_COMMAND, type EdgeProcess, LOOPBACK_ENVIRONMENT, startEdgeProcess } from '../../support/edge-process.ts'
 
 let folder = ''
 let edge: EdgeProcess
@@ -190,7 +190,7 @@ describe('commands as processes', () => {
     assert.equal((await run('message send s long', {}, `${line}\n`.repeat(2000))).code, 0)
     using poll = startCommand(wordsOf('message poll s long 0 --first -m 2000 --raw'), { ...user, IGGY_URL: edge.tcp })
     assert.equal((await poll.done).stdout.length, 2000 * (line.length + 1))
-    const child = spawn(process.execPath, [MAIN, ...wordsOf('message tail s long -n 2000')], {
+    const child = spawn(EDGE_COMMAND.program, [...EDGE_COMMAND.before, ...wordsOf('message tail s long -n 2000')], {
       env: { ...process.env, ...user, IGGY_URL: edge.tcp },
       stdio: ['ignore', 'pipe', 'pipe'],
     })

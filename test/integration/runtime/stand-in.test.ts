@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { parse } from 'smol-toml'
 import { connect } from '../../../src/sdk/index.ts'
-import { MAIN } from '../../support/edge-process.ts'
+import { EDGE_COMMAND } from '../../support/edge-process.ts'
 import { eventually } from '../../support/eventually.ts'
 
 const START_TIMEOUT_MS = 20_000
@@ -28,7 +28,8 @@ function placeOf(context: TestContext): Place {
   const folder = mkdtempSync(join(tmpdir(), 'edge-stand-in-'))
   context.after(() => rmSync(folder, { recursive: true, force: true }))
   const script = join(folder, 'iggy-server')
-  writeFileSync(script, `#!/bin/sh\nexec "${process.execPath}" "${MAIN}" "$@"\n`)
+  const command = [EDGE_COMMAND.program, ...EDGE_COMMAND.before].map((word) => `"${word}"`).join(' ')
+  writeFileSync(script, `#!/bin/sh\nexec ${command} "$@"\n`)
   chmodSync(script, 0o755)
   const dataPath = join(folder, 'local_data')
   return { script, dataPath, currentConfig: join(dataPath, 'runtime', 'current_config.toml') }
