@@ -224,7 +224,7 @@ export class Connection implements ByteSession {
     client.lastSeenUs = this.lastProgressUs
     this.countRequest()
     const refusal = protocol.refusal(request)
-    if (refusal !== null) this.reply(refusal, request)
+    if (refusal !== null) this.refuse(refusal)
     else if (isSend) this.send(request)
     else this.handle(protocol, request)
     if (protocol.isOver) this.isEnding = true
@@ -296,7 +296,7 @@ export class Connection implements ByteSession {
     const request = protocol.decode(frame)
     // A log that takes nothing says why.
     const refusal = this.server.log.isWritable ? null : protocol.refusal(request)
-    if (refusal !== null) this.reply(refusal, request)
+    if (refusal !== null) this.refuse(refusal)
     else if (!this.server.log.isWritable) this.send(request)
     else this.sends.open(request).fail(new EdgeError('EDGE_BACKPRESSURE', 'the log has no room: try again'))
     this.flush()
@@ -406,6 +406,12 @@ export class Connection implements ByteSession {
     }
   }
 
+  /** Behind the replies of sends that wait for the disk. */
+  private refuse(refusal: Reply): void {
+    this.sends.refuse(refusal)
+    this.sends.writeSettled(this.server.output)
+  }
+
   private flush(): void {
     if (this.isClosed) this.server.output.reset()
     else this.replies.flush()
@@ -444,7 +450,7 @@ export class Connection implements ByteSession {
     })
     // A classic client understands this; whoever else it is sees the end, and of a stream its reset.
     if (dialect !== 'vsr' && this.owner === null) {
-      writeStatusFrame(this.server.output, INVALID_COMMAND)
+      this.refuse((writer) => writeStatusFrame(writer, INVALID_COMMAND))
       this.flush()
     }
     this.isEnding = true

@@ -4,7 +4,7 @@ import type { Receipt } from '../../log/index.ts'
 import { CODE } from '../../sdk/wire/codes.ts'
 import type { Writer } from '../../sdk/wire/writer.ts'
 import type { SendResult } from '../broker/index.ts'
-import type { IncomingRequest } from './protocol.ts'
+import type { IncomingRequest, Reply } from './protocol.ts'
 
 /** The place of one send in the order of replies; the log settles it. */
 export class SendSlot implements Receipt {
@@ -31,12 +31,24 @@ export class SendSlot implements Receipt {
     this.isSettled = true
     this.error = error
   }
+
+  writeReply(writer: Writer): void {
+    const { request, error, result } = this
+    if (error !== null) request.writeFailure(writer, error)
+    else request.writeSuccess(writer, CODE.sendMessages, { confirmations: result === null ? [] : [result] })
+  }
+}
+
+/** What is answered without the log, in its turn all the same. */
+interface RefusedSlot {
+  readonly isSettled: true
+  readonly writeReply: Reply
 }
 
 export class SendQueue {
   /** Called for each slot that settles, while its append may still be on the stack. */
   readonly onSettled: () => void
-  private readonly slots: SendSlot[] = []
+  private readonly slots: (SendSlot | RefusedSlot)[] = []
 
   constructor(onSettled: () => void) {
     this.onSettled = onSettled
@@ -52,17 +64,18 @@ export class SendQueue {
     return slot
   }
 
+  /** A refusal behind the replies that are still to come. */
+  refuse(writeReply: Reply): void {
+    this.slots.push({ isSettled: true, writeReply })
+  }
+
   /** Replies to all settled sends at the front. @returns whether there were any. */
   writeSettled(writer: Writer): boolean {
     let count = 0
     for (const slot of this.slots) {
       if (!slot.isSettled) break
       count++
-      if (slot.error !== null) slot.request.writeFailure(writer, slot.error)
-      else
-        slot.request.writeSuccess(writer, CODE.sendMessages, {
-          confirmations: slot.result === null ? [] : [slot.result],
-        })
+      slot.writeReply(writer)
     }
     if (count === this.slots.length) this.slots.length = 0
     else this.slots.splice(0, count)

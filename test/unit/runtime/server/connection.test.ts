@@ -122,6 +122,43 @@ describe('replies', () => {
     assert.deepEqual(Buffer.concat(it.transport.writes), whole)
   })
 
+  test('to what is refused come behind those to sends that wait for the disk', async () => {
+    const tooLong = Buffer.from('ffffff7f65000000', 'hex')
+    const noCommand = Buffer.from('04000000ffff0000', 'hex')
+    for (const [refused, end] of [
+      [noCommand, false],
+      [tooLong, true],
+    ] as const) {
+      await using it = await connect()
+      await it.ready()
+      it.world.log.holdSyncs = true
+      it.connection.receive(Buffer.concat([send(), send(), refused]))
+      assert.deepEqual(it.transport.statuses(), [])
+      it.world.log.syncNow()
+      await eventually(() => it.transport.statuses().length === 3)
+      assert.deepEqual(it.transport.statuses(), [0, 0, 3])
+      assert.equal(it.transport.isEnded, end)
+    }
+  })
+
+  test('to a send that is refused without the log come behind those to the sends before it', async () => {
+    await using it = await connect()
+    await it.ready()
+    it.world.log.holdSyncs = true
+    await it.world.broker.createGroup(it.world.root, 's', 't', 'g')
+    it.connection.receive(frameOf({ code: CODE.joinConsumerGroup, body: { stream: 's', topic: 't', group: 'g' } }))
+    it.transport.writes.length = 0
+    it.connection.receive(Buffer.concat([send(), send()]))
+    it.world.clock.passMs(36_001)
+    await it.world.broker.maintain()
+    it.connection.receive(send())
+    assert.deepEqual(it.transport.statuses(), [])
+    it.world.log.syncNow()
+    await eventually(() => it.transport.statuses().length === 3)
+    assert.deepEqual(it.transport.statuses(), [0, 0, 30])
+    assert.equal(it.transport.isEnded, true)
+  })
+
   test('to sends that one sync settles leave together', async () => {
     await using it = await connect()
     await it.ready()
