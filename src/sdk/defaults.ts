@@ -27,6 +27,8 @@ export const SDK_DEFAULTS = {
   producerBatchBytes: 1024 * 1024,
   producerLingerMs: 1,
   producerBufferBytes: 32 * 1024 * 1024,
+  /** Callers whose messages wait for room in the buffer. */
+  producerMaxWaiting: 65_536,
   producerRetries: 3,
   producerRetryDelayMinMs: 250,
   producerRetryDelayMaxMs: 10_000,

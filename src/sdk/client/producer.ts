@@ -53,6 +53,12 @@ export interface SpooledMessage extends OutgoingMessage {
   readonly originUs: bigint
 }
 
+/** A caller whose message has no room yet. */
+interface RoomWaiter {
+  readonly sizeBytes: number
+  enter(): void
+}
+
 interface Entry {
   readonly message: SpooledMessage
   readonly sizeBytes: number
@@ -70,7 +76,8 @@ export class Producer implements AsyncDisposable {
   readonly #options: ProducerOptions
   readonly #backoff: Backoff
   readonly #queue: Entry[] = []
-  readonly #roomWaiters: (() => void)[] = []
+  /** First come, first served. */
+  readonly #roomWaiters: RoomWaiter[] = []
   readonly #idleWaiters: (() => void)[] = []
   readonly #abort = new AbortController()
   #bufferedBytes = 0
@@ -130,15 +137,24 @@ export class Producer implements AsyncDisposable {
       originUs: message.originUs ?? this.#client.clock.wallUs(),
     }
     const sizeBytes = sizeOf(spooled)
-    while (!this.#hasRoom(sizeBytes)) await this.#makeRoom(sizeBytes)
+    if ((this.#options.overflow ?? 'wait') === 'wait') {
+      if (this.#roomWaiters.length > 0 || !this.#hasRoom(sizeBytes)) return await this.#enterLater(spooled, sizeBytes)
+    } else {
+      while (!this.#hasRoom(sizeBytes)) await this.#makeRoom(sizeBytes)
+    }
+    return await this.#enter(spooled)
+  }
+
+  /** Queues it within the turn of the call. */
+  async #enter(message: SpooledMessage): Promise<SendConfirmation | null> {
     if (this.#isClosing) throw new EdgeError('EDGE_SHUTTING_DOWN', 'the producer was closed')
     const { promise, ...caller } = Promise.withResolvers<SendConfirmation | null>()
-    const spooling = this.#options.spool?.append(spooled)
+    const spooling = this.#options.spool?.append(message)
     const isSpooled = spooling?.then(
       () => true,
       () => false,
     )
-    this.#push(spooled, isSpooled ?? null, caller)
+    this.#push(message, isSpooled ?? null, caller)
     this.#schedule()
     promise.catch(() => {}) // told below, unless the spool fails first
     await spooling
@@ -159,7 +175,7 @@ export class Producer implements AsyncDisposable {
 
   async #close(timeoutMs: number): Promise<void> {
     this.#isClosing = true
-    for (const wake of this.#roomWaiters.splice(0)) wake()
+    this.#letIn()
     if (timeoutMs > 0) {
       const timer = setTimeout(() => this.#abort.abort(), timeoutMs)
       await Promise.race([this.flush(), aborted(this.#abort.signal)])
@@ -191,13 +207,27 @@ export class Producer implements AsyncDisposable {
     return this.#isClosing || this.#queue.length === 0 || this.#bufferedBytes + sizeBytes <= limit
   }
 
-  async #makeRoom(sizeBytes: number): Promise<void> {
-    const policy = this.#options.overflow ?? 'wait'
-    if (policy === 'wait') {
-      await new Promise<void>((resolve) => this.#roomWaiters.push(resolve))
-      return
+  #enterLater(message: SpooledMessage, sizeBytes: number): Promise<SendConfirmation | null> {
+    if (this.#roomWaiters.length >= SDK_DEFAULTS.producerMaxWaiting) {
+      const text = `buffer: ${this.#roomWaiters.length} messages wait for room already, expected that some of them are awaited`
+      return Promise.reject(new EdgeError('EDGE_BACKPRESSURE', text))
     }
-    if (policy === 'reject' || this.#queue.length <= this.#inFlightCount) {
+    return new Promise((resolve) => {
+      this.#roomWaiters.push({ sizeBytes, enter: () => resolve(this.#enter(message)) })
+    })
+  }
+
+  /** As many as there is room for: who is told later would find it taken by who comes anew. */
+  #letIn(): void {
+    for (let [first] = this.#roomWaiters; first !== undefined; [first] = this.#roomWaiters) {
+      if (!this.#hasRoom(first.sizeBytes)) return
+      this.#roomWaiters.shift()
+      first.enter()
+    }
+  }
+
+  async #makeRoom(sizeBytes: number): Promise<void> {
+    if (this.#options.overflow === 'reject' || this.#queue.length <= this.#inFlightCount) {
       const message = `buffer: ${this.#bufferedBytes} bytes wait already, no room for ${sizeBytes} more`
       throw new EdgeError('EDGE_BACKPRESSURE', message)
     }
@@ -285,7 +315,7 @@ export class Producer implements AsyncDisposable {
     this.#inFlightCount = 0
     for (const entry of batch) this.#bufferedBytes -= entry.sizeBytes
     batch.forEach(settle)
-    for (const wake of this.#roomWaiters.splice(0)) wake()
+    this.#letIn()
     const done = this.#doneWith(this.#spooledAhead)
     this.#spooledAhead = Promise.resolve(0)
     await done

@@ -6,7 +6,9 @@ import { collectGarbage } from '../../../../src/garbage.ts'
 import type { Client } from '../../../../src/sdk/client/client.ts'
 import { Producer, type Spool } from '../../../../src/sdk/client/producer.ts'
 import { SDK_DEFAULTS } from '../../../../src/sdk/defaults.ts'
+import type { RecordBatch } from '../../../../src/sdk/wire/batch.ts'
 import { stringHeader } from '../../../../src/sdk/wire/header-values.ts'
+import { decodeRecords } from '../../../../src/sdk/wire/messages.ts'
 
 test('a producer that tries again for as long as it lives keeps nothing of the attempts', async (context) => {
   context.mock.timers.enable({ apis: ['setTimeout'] })
@@ -52,6 +54,43 @@ test('a second close waits until the first one has sent what was queued', async 
   assert.equal(isOver, false)
   taken.resolve(null)
   await Promise.all([sent, again])
+})
+
+test('callers that wait for room get it in the order they came, and before those that come later', async () => {
+  const sentOrder: string[] = []
+  const sendBatch = async (_stream: unknown, _topic: unknown, _partitioning: unknown, batch: RecordBatch) => {
+    const whole = { skip: 0, take: batch.count, baseOffset: 0n, appendTimeUs: 0n, idSeed: 0n, isClockTrusted: true }
+    for (const { payloadView } of decodeRecords({ ...batch, ...whole }))
+      sentOrder.push(new TextDecoder().decode(payloadView))
+    return null
+  }
+  const client = { clock: systemClock, random: Math.random, messages: { sendBatch } } as unknown as Client
+  const producer = new Producer(client, { stream: 's', topic: 't', lingerMs: 0, bufferBytes: 200 })
+  const givenOrder: string[] = []
+  const callers = ['a', 'b', 'c', 'd', 'e', 'f'].map(async (name) => {
+    for (let turn = 0; turn < 5; turn++) {
+      const text = `${name}${turn}`
+      givenOrder.push(text)
+      await producer.send({ payload: new TextEncoder().encode(text) })
+    }
+  })
+  await Promise.all(callers)
+  assert.deepEqual(sentOrder, givenOrder)
+  await producer.close()
+})
+
+test('callers that wait for room are no more than a bound, and all are told when it closes', async () => {
+  const client = { clock: systemClock, random: Math.random, messages: { sendBatch: () => new Promise(() => {}) } }
+  const producer = new Producer(client as unknown as Client, { stream: 's', topic: 't', bufferBytes: 1 })
+  const message = { payload: new Uint8Array(1) }
+  const sends = Array.from({ length: 1 + SDK_DEFAULTS.producerMaxWaiting }, () => producer.send(message))
+  const settled = Promise.allSettled(sends)
+  await assert.rejects(producer.send(message), { code: 'EDGE_BACKPRESSURE' })
+  await producer.close(0)
+  for (const each of await settled) {
+    assert.equal(each.status, 'rejected')
+    assert.equal(each.reason.code, 'EDGE_SHUTTING_DOWN')
+  }
 })
 
 test('a message that no server takes is refused alone, and not with those that it would have been sent with', async () => {
