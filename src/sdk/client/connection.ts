@@ -10,7 +10,7 @@ import type { Dial, Transport } from '../transport/transport.ts'
 import { CODE, type CommandCode, OPERATION, operationOf } from '../wire/codes.ts'
 import type { Request, RequestBody, ResponseBody } from '../wire/commands/index.ts'
 import { type Dialect, PROTOCOL_VERSION } from '../wire/dialect.ts'
-import { judgeProbe, probeBytes } from './generation-probe.ts'
+import { judgeProbe, probeBytes, VSR_ANSWER_BYTES } from './generation-probe.ts'
 import { Relay } from './relay.ts'
 import { iggyCodeOf } from './server-error.ts'
 import { type Completion, Session } from './session.ts'
@@ -102,7 +102,7 @@ export class Connection {
     if (generation !== 'auto') return Connection.#openAs(settings, generation, signal)
     const probe = await Connection.#probe(settings, signal)
     if (probe.dialect === 'classic') return Connection.#openAs(settings, 'classic', signal)
-    return Connection.#start(settings, probe.dialect, probe.clientId, probe.relay, probe.transport)
+    return Connection.#start(settings, probe.dialect, probe.clientId, probe.relay, probe.transport, signal)
   }
 
   get userId(): number | null {
@@ -157,7 +157,7 @@ export class Connection {
   static async #openAs(settings: ConnectionSettings, dialect: Dialect, signal: AbortSignal): Promise<Connection> {
     const relay = new Relay()
     const transport = await settings.dial(relay, signal)
-    return Connection.#start(settings, dialect, settings.randomU128(), relay, transport)
+    return Connection.#start(settings, dialect, settings.randomU128(), relay, transport, signal)
   }
 
   static async #start(
@@ -166,6 +166,7 @@ export class Connection {
     clientId: bigint,
     relay: Relay,
     transport: Transport,
+    signal: AbortSignal,
   ): Promise<Connection> {
     const connection = new Connection(settings, dialect, clientId, transport)
     relay.connect({
@@ -175,11 +176,15 @@ export class Connection {
         connection.#end(error ?? new EdgeError('EDGE_CONNECTION_LOST', `${transport.peer}: closed by the server`))
       },
     })
+    const giveUp = (): void => connection.abort(givenUp(transport))
     try {
+      whenAborted(signal, giveUp)
       await connection.#login()
     } catch (error) {
       connection.abort(toEdgeError(error))
       throw error
+    } finally {
+      signal.removeEventListener('abort', giveUp)
     }
     connection.#startHeartbeat()
     return connection
@@ -215,18 +220,21 @@ export class Connection {
         ),
       )
     }, patienceMs)
+    const giveUp = (): void => reject(givenUp(transport))
     try {
+      whenAborted(signal, giveUp)
       transport.write(probeBytes(clientId))
       const dialect = await promise
       // A classic server has lost its place in the stream: that connection is of no use.
       if (dialect === 'classic') transport.abort()
-      else await relay.takeProbeAnswer()
+      else relay.skip(VSR_ANSWER_BYTES)
       return { dialect, clientId, relay, transport }
     } catch (error) {
       transport.abort()
       throw error
     } finally {
       clearTimeout(timer)
+      signal.removeEventListener('abort', giveUp)
     }
   }
 
@@ -362,6 +370,16 @@ function isRepeatable(error: unknown, code: CommandCode): boolean {
   if (status !== NOT_COMMITTED) return false
   const operation = operationOf(code)
   return operation === OPERATION.register || (operation >= OPERATION.createStream && operation < OPERATION.sendMessages)
+}
+
+/** Also when it was aborted before: a listener would not be told. */
+function whenAborted(signal: AbortSignal, act: () => void): void {
+  signal.addEventListener('abort', act, { once: true })
+  if (signal.aborted) act()
+}
+
+function givenUp({ peer }: Transport): EdgeError {
+  return new EdgeError('EDGE_CONNECTION_LOST', `${peer}: given up by us before it was open`)
 }
 
 /** The first bytes of a peer: as text where they are one, such as `"HTTP/1.1"`. */

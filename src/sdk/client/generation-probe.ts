@@ -4,10 +4,13 @@
  */
 import { CODE } from '../wire/codes.ts'
 import type { Dialect } from '../wire/dialect.ts'
+import { VSR_HEAD_BYTES } from '../wire/vsr/frame.ts'
 import { writeCommand } from '../wire/vsr/reply.ts'
 import { Writer } from '../wire/writer.ts'
 
 const JUDGED_BYTES = 8
+/** Of a VSR server: a ping is answered by a head alone. */
+export const VSR_ANSWER_BYTES = VSR_HEAD_BYTES
 
 export function probeBytes(clientId: bigint): Uint8Array {
   const writer = new Writer()
@@ -15,10 +18,10 @@ export function probeBytes(clientId: bigint): Uint8Array {
   return writer.toBytes()
 }
 
-/** @returns null while too little has come; undefined when it is neither. */
+/** @returns null while the answer is not whole; undefined when it is neither. */
 export function judgeProbe(answerView: Uint8Array): Dialect | null | undefined {
   if (answerView.length < JUDGED_BYTES) return null
   const first = answerView.subarray(0, JUDGED_BYTES)
-  if (first.every((byte) => byte === 0)) return 'vsr'
+  if (first.every((byte) => byte === 0)) return answerView.length < VSR_ANSWER_BYTES ? null : 'vsr'
   return first[0] === 3 && first.subarray(1).every((byte) => byte === 0) ? 'classic' : undefined
 }

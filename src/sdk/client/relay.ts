@@ -3,15 +3,11 @@ import { concatBytes } from '../../byte-concat.ts'
 import type { EdgeError } from '../../errors.ts'
 import type { TransportEvents } from '../transport/transport.ts'
 
-/** A ping is answered by a head alone. */
-const VSR_ANSWER_BYTES = 256
-
 /** Passes a transport's events on to whoever listens by now, and keeps what comes before that. */
 export class Relay implements TransportEvents {
   #target: TransportEvents | null = null
   #watcher: { data(bytesView: Uint8Array): void; closed(error: EdgeError | null): void } | null = null
   #held = new Uint8Array(0)
-  #onProbeAnswer: (() => void) | null = null
   #end: { error: EdgeError | null } | null = null
 
   watch(data: (bytesView: Uint8Array) => void, closed: (error: EdgeError | null) => void): void {
@@ -20,14 +16,9 @@ export class Relay implements TransportEvents {
     if (this.#end) closed(this.#end.error)
   }
 
-  /** Waits for the whole answer to the probe and drops it. */
-  async takeProbeAnswer(): Promise<void> {
-    while (this.#held.length < VSR_ANSWER_BYTES && this.#end === null) {
-      await new Promise<void>((resolve) => {
-        this.#onProbeAnswer = resolve
-      })
-    }
-    this.#held = this.#held.slice(VSR_ANSWER_BYTES)
+  /** Drops the first bytes of what is kept: the answer to the probe. */
+  skip(sizeBytes: number): void {
+    this.#held = this.#held.slice(sizeBytes)
   }
 
   connect(target: TransportEvents): void {
@@ -46,7 +37,6 @@ export class Relay implements TransportEvents {
     const joined = concatBytes([this.#held, bytesView])
     this.#held = joined
     this.#watcher?.data(joined)
-    this.#onProbeAnswer?.()
   }
 
   drained(): void {
@@ -56,7 +46,6 @@ export class Relay implements TransportEvents {
   closed(error: EdgeError | null): void {
     this.#end = { error }
     this.#watcher?.closed(error)
-    this.#onProbeAnswer?.()
     this.#target?.closed(error)
   }
 }

@@ -167,6 +167,7 @@ export class Device implements AsyncDisposable {
     from: StartFrom,
     options?: Parameters<DeviceCore['subscribe']>[3],
   ): AsyncGenerator<DeviceMessage> {
+    if (this.#isClosed) throw shutDown()
     const window = { bytes: SDK_DEFAULTS.deviceResendBytes, messages: SDK_DEFAULTS.deviceResendReadings }
     const subscription = this.#core.subscribe(topic, from, window, options)
     const inbox: Inbox = { queue: [], wake: null, isOver: false, error: null }
@@ -195,7 +196,7 @@ export class Device implements AsyncDisposable {
     }
   }
 
-  /** Says goodbye, gives up what is not acknowledged, and stops. Idempotent. */
+  /** Gives up what is not acknowledged and stops; a goodbye that gets lost with the session means the same. Idempotent. */
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
@@ -205,7 +206,7 @@ export class Device implements AsyncDisposable {
     this.#session?.abort()
     this.#abort.abort()
     if (this.#timer !== null) clearTimeout(this.#timer)
-    const error = new EdgeError('EDGE_SHUTTING_DOWN', 'the device was closed')
+    const error = shutDown()
     for (const waiting of this.#waiting.splice(0)) waiting.reject(error)
     for (const inbox of this.#inboxes.values()) this.#endInbox(inbox, null)
     await this.#running
@@ -216,7 +217,7 @@ export class Device implements AsyncDisposable {
   }
 
   #enqueue(alias: number, count: number, build: (sequence: number) => Frame): Promise<Published> {
-    if (this.#isClosed) return Promise.reject(new EdgeError('EDGE_SHUTTING_DOWN', 'the device was closed'))
+    if (this.#isClosed) return Promise.reject(shutDown())
     try {
       const { lane, first, dropped } = this.#core.publish(alias, count, build)
       for (const event of dropped) this.#on(event)
@@ -392,6 +393,8 @@ export class Device implements AsyncDisposable {
     return Math.round(this.#clock.monotonicUs() / US_MS)
   }
 }
+
+const shutDown = () => new EdgeError('EDGE_SHUTTING_DOWN', 'the device was closed')
 
 /** Of a series the readings beside a refused one are kept; its publish was not what it says all the same. */
 function touchedBy(range: { readonly lane: number; readonly first: number; readonly count: number }) {

@@ -24,6 +24,9 @@ export interface TcpOptions {
 
 /** A silent peer is noticed by the protocol's own pings; this is for connections that nobody pings. */
 const KEEP_ALIVE_DELAY_MS = 60_000
+/** How long a connection that we end delivers what was written, and then waits for the peer's end. */
+const FLUSH_TIMEOUT_MS = 10_000
+const END_TIMEOUT_MS = 1000
 const CLOCK_CODES = new Set(['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID'])
 
 /** A TCP socket, and what is read and written: itself, or TLS over it. */
@@ -162,9 +165,14 @@ class TcpTransport implements Transport {
   }
 
   end(): void {
+    const destroyAfter = (ms: number) => setTimeout(() => this.#socket.destroy(), ms).unref()
     this.#socket.end()
-    // A peer that does not end its side would keep the socket for ever.
-    this.#socket.once('finish', () => setTimeout(() => this.#socket.destroy(), 1000).unref())
+    // A peer that does not read, or does not end its side, would keep the socket for ever, and the program with it.
+    const timer = destroyAfter(FLUSH_TIMEOUT_MS)
+    this.#socket.once('finish', () => {
+      clearTimeout(timer)
+      destroyAfter(END_TIMEOUT_MS)
+    })
   }
 
   abort(): void {

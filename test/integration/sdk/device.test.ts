@@ -110,6 +110,7 @@ test('a closed device gives up what waits', async () => {
   await device.close()
   await waiting
   await assert.rejects(device.publish(alias, 2), { code: 'EDGE_SHUTTING_DOWN' })
+  await assert.rejects(device.subscribe('sensors/climate', 'oldest').next(), { code: 'EDGE_SHUTTING_DOWN' })
 })
 
 test('a connection string gives a device that is started', async (context) => {
