@@ -2,16 +2,10 @@
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { EdgeError, systemCodeOf } from '../../errors.ts'
-import { notAFolder, readFileBytes, refuseOtherThanFile } from '../../file-kind.ts'
-import {
-  type DirectoryEntry,
-  type DiskSpace,
-  type FileLock,
-  type FileSystem,
-  isInPlace,
-  type LogFile,
-  UNKNOWN_IDENTITY,
-} from './file-system.ts'
+import { notAFolder, refuseOtherThanFile } from '../../file-kind.ts'
+import { identityOf } from './file-identity.ts'
+import type { DirectoryEntry, DiskSpace, FileSystem, LogFile } from './file-system.ts'
+import { takeFolderLock } from './folder-lock.ts'
 
 const FULL_CODES = new Set(['ENOSPC', 'EDQUOT'])
 /** There is none of that name, or a file stands in its place. */
@@ -36,17 +30,7 @@ export function createNodeFileSystem(root: string): FileSystem {
     space: () => checked(root, () => spaceOf(root)),
     sizeOf: (path) => checked(at(path), () => fs.statSync(at(path), { throwIfNoEntry: false })?.size ?? 0),
     identity: (path) => identityOf(at(path)),
-    lock: (path) => takeLock(at(path)),
-  }
-}
-
-/** A file keeps it where it is moved to. */
-export function identityOf(path: string): string | undefined {
-  try {
-    const found = fs.statSync(path, { throwIfNoEntry: false })
-    return found && `${found.dev} ${found.ino}`
-  } catch {
-    return UNKNOWN_IDENTITY
+    lock: (path) => checked(at(path), () => takeFolderLock(at(path))),
   }
 }
 
@@ -102,71 +86,9 @@ async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-/** What cannot be done is left: the file names a process that is gone, and is taken away by the next. */
-function quietly(work: () => void): void {
-  try {
-    work()
-  } catch {
-    // Nobody waits for it.
-  }
-}
-
 function spaceOf(root: string): DiskSpace {
   const { bavail, blocks, bsize } = fs.statfsSync(root)
   return { freeBytes: bavail * bsize, totalBytes: blocks * bsize }
-}
-
-/**
- * Node has no `flock`: the lock is a file that names its process. It is stale when no process of that number runs, or one
- * that was started at another time.
- */
-function takeLock(path: string): FileLock {
-  const mine = `${process.pid} ${startTimeOf(process.pid) ?? ''}`
-  for (let attempt = 0; attempt < 2; attempt++) {
-    try {
-      fs.writeFileSync(path, mine, { flag: 'wx' })
-      const identity = identityOf(path)
-      return {
-        isHeld: () => isInPlace(identity, identityOf(path)),
-        // Nobody's name, in as many bytes.
-        release: () => quietly(() => fs.writeFileSync(path, ' '.repeat(mine.length), { flag: 'r+' })),
-        remove: () => quietly(() => fs.rmSync(path, { force: true })),
-      }
-    } catch (error) {
-      if (systemCodeOf(error) !== 'EEXIST') throw translated(path, error)
-      checked(path, () => refuseOtherThanFile(path))
-      const pid = lockHolder(path)
-      if (pid !== null) {
-        throw new EdgeError('EDGE_STORE_IN_USE', `data folder is in use by process ${pid} (${path})`, {
-          details: { pid },
-        })
-      }
-      checked(path, () => fs.rmSync(path, { force: true }))
-    }
-  }
-  throw new EdgeError('EDGE_STORE_IN_USE', `data folder was taken by another process (${path})`)
-}
-
-/** @returns the number of the living process that holds the lock file `path`, or null. */
-export function lockHolder(path: string): number | null {
-  const [pid = '', startTime = ''] = readText(path).split(' ')
-  return startTime !== '' && startTimeOf(Number(pid)) === startTime ? Number(pid) : null
-}
-
-/** Field 22 of `/proc/<pid>/stat`: clock ticks from boot to the start of the process. */
-function startTimeOf(pid: number): string | undefined {
-  if (!Number.isInteger(pid) || pid <= 0) return undefined
-  const stat = readText(`/proc/${pid}/stat`)
-  // The name in brackets may hold blanks: count from behind it.
-  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
-}
-
-function readText(path: string): string {
-  try {
-    return readFileBytes(path).toString('utf8')
-  } catch {
-    return ''
-  }
 }
 
 class NodeFile implements LogFile {

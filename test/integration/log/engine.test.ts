@@ -388,6 +388,18 @@ test('a lock left by a process that is gone does not keep the log closed', async
   await (await open(path)).close()
 })
 
+test('of two starts at one moment one gets the log, and the other leaves its lock alone', async (context) => {
+  const path = folder(context)
+  const lock = join(path, 'lock')
+  const log = await open(path)
+  // What a start has read that came before the first one wrote its name.
+  fs.writeFileSync(lock, '999999 12345')
+  await assert.rejects(open(path), (error) => error instanceof EdgeError && error.code === 'EDGE_STORE_IN_USE')
+  assert.ok(fs.existsSync(lock))
+  await log.close()
+  await (await open(path)).close()
+})
+
 test('sequence numbers of producers survive a clean stop with the messages that carried them', async (context) => {
   const path = folder(context)
   const log = await open(path)
