@@ -86,8 +86,7 @@ interface Parts {
 async function openOnNames(options: OpenLogOptions, parts: Parts, keys: StoreKeys): Promise<Log> {
   const { fileSystem, findings, names } = parts
   const { catalog, metadata, quarantine } = names
-  const { settings, clock, scheduler = systemScheduler } = options
-  const isClockTrusted = options.isClockTrusted ?? (() => true)
+  const { settings, clock, scheduler = systemScheduler, isClockTrusted = () => true } = options
   const engine = await openEngine({
     fileSystem,
     clock,
@@ -107,6 +106,18 @@ async function openOnNames(options: OpenLogOptions, parts: Parts, keys: StoreKey
     ...(options.codec === undefined ? {} : { codec: options.codec }),
     ...(options.rules === undefined ? {} : { rules: options.rules }),
   })
+  try {
+    return await openOnEngine(options, parts, engine)
+  } catch (error) {
+    await engine.close()
+    throw error
+  }
+}
+
+async function openOnEngine(options: OpenLogOptions, parts: Parts, engine: LogEngine): Promise<Log> {
+  const { fileSystem, findings, names } = parts
+  const { catalog, metadata, quarantine } = names
+  const { clock, scheduler = systemScheduler, isClockTrusted = () => true } = options
   for (const path of engine.damagedPaths) setAside(parts, path, clock.wallUs())
   catalog.attach(engine, (key) => engine.partitions.get(key))
   metadata.useTopicKeys((streamId, topicId) => {
@@ -185,7 +196,7 @@ function flashBudget({ settings, path }: OpenLogOptions): number {
   return isFlashDevice(path) ? AUTO_FLASH_BUDGET_BYTES : 0
 }
 
-function setAside({ fileSystem, findings, names }: Parts, path: string, nowUs: bigint): void {
+function setAside({ findings, names }: Parts, path: string, nowUs: bigint): void {
   const owner = names.catalog
     .specs()
     .find(({ directory, key }) => [directory, refugeFolder(key)].some((folder) => path.startsWith(`${folder}/`)))
@@ -206,7 +217,6 @@ function setAside({ fileSystem, findings, names }: Parts, path: string, nowUs: b
       fields: { path },
     })
   }
-  fileSystem.makeDirectory('quarantine')
 }
 
 /** Asked often, also while the disk is away: that it cannot be asked is told by whoever wants to write. */

@@ -59,9 +59,14 @@ export function reportUnopened(
       text: `the group at ${position} of ${path} is as it was written and cannot be opened: ${reason}`,
       fields: { path, position, size_bytes: length, error_code: 'EDGE_DECRYPT_FAILED' },
     })
-    const bytes = new Uint8Array(length)
-    file.handle.read(bytes, position)
-    setAside?.(path, bytes)
+    const isKept = isDone(() => {
+      const bytes = new Uint8Array(length)
+      file.handle.read(bytes, position)
+      setAside?.(path, bytes)
+    })
+    if (isKept) continue
+    const text = `the group at ${position} of ${path} could not be copied into the quarantine: it goes when its file is recycled`
+    report({ event: 'log.file.unreadable', level: 'error', text, fields: { path, position } })
   }
 }
 

@@ -58,6 +58,7 @@ export class Journal {
   #isTurnDue = false
   #isFileWanted = false
   #cancelTimer: (() => void) | undefined
+  #cancelRetry: (() => void) | undefined
   /** When it ends, on the monotonic clock. */
   #timerUs = Number.POSITIVE_INFINITY
   #appendedCount = 0
@@ -196,6 +197,7 @@ export class Journal {
     }
     this.#isClosed = true
     this.#cancelTimer?.()
+    this.#cancelRetry?.()
     this.#room.wake()
   }
 
@@ -450,7 +452,9 @@ export class Journal {
   }
 
   #retryLater(): void {
-    this.#options.scheduler.after(this.#options.retryMs, () => {
+    // One that refuses again within the time has a turn due already.
+    this.#cancelRetry?.()
+    this.#cancelRetry = this.#options.scheduler.after(this.#options.retryMs, () => {
       if (this.#isClosed || this.#refusal === undefined) return
       this.#commit.force()
       this.#soon()

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -51,4 +51,37 @@ test('a folder in the place of the lock is named', async () => {
     code: 'EDGE_IO',
     message: /cannot be written: .*\/lock: expected a file, found a folder/,
   })
+})
+
+test('a file in the place of the quarantine is in the way of nothing but what should be moved there', async () => {
+  const path = join(folder, 'no-quarantine')
+  await (await open(path)).close()
+  rmSync(join(path, 'quarantine'), { recursive: true, force: true })
+  writeFileSync(join(path, 'quarantine'), '')
+  writeFileSync(join(path, 'journal/stranger'), 'of no use')
+  await using log = await open(path)
+  assert.deepEqual(
+    log.findings().map(({ event }) => event),
+    ['log.file.unreadable'],
+  )
+})
+
+test('an open that fails late leaves no file open and no lock behind', async () => {
+  const path = join(folder, 'late')
+  await (await open(path)).close()
+  const cron = { schedule: () => Promise.reject(new Error('no calendar')) }
+  const settings = { ...defaultsOf(LOG_SETTINGS), journal_file_size: 256 * 1024, journal_files: 3 }
+  await assert.rejects(openLog({ path, clock: systemClock, logger: silentLogger, settings, cron }), /no calendar/)
+  const opened = readdirSync('/proc/self/fd').map((name) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${name}`)
+    } catch {
+      return ''
+    }
+  })
+  assert.deepEqual(
+    opened.filter((target) => target.startsWith(path)),
+    [],
+  )
+  await (await open(path)).close()
 })
