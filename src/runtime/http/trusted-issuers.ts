@@ -16,7 +16,7 @@ import type { TrustedIssuerSettings } from './settings.ts'
 export type FetchText = (url: string) => Promise<string>
 
 const ROOT_USER_ID = 0
-/** Keys that were withdrawn are refused at the latest after this time. */
+/** Keys that were withdrawn are refused after this time, or when the issuer can be reached again. */
 const KEY_LIFE_US = 600_000_000
 const MIN_FETCH_INTERVAL_US = 10_000_000
 const FETCH_TIMEOUT_MS = 5_000
@@ -28,6 +28,8 @@ interface Issuer {
   keys: ReadonlyMap<string, IssuerKey>
   fetchedAtUs: number | null
   triedAtUs: number | null
+  /** It could not be reached the last time. */
+  isAway: boolean
   running: Promise<void> | null
 }
 
@@ -50,7 +52,7 @@ export class TrustedIssuers {
     this.issuers = new Map(
       settings.map((each) => [
         withoutSlash(each.issuer),
-        { settings: each, keys: new Map(), fetchedAtUs: null, triedAtUs: null, running: null },
+        { settings: each, keys: new Map(), fetchedAtUs: null, triedAtUs: null, isAway: false, running: null },
       ]),
     )
   }
@@ -72,7 +74,12 @@ export class TrustedIssuers {
     const nowUs = this.clock.monotonicUs()
     const isOld = issuer.fetchedAtUs === null || nowUs - issuer.fetchedAtUs > KEY_LIFE_US
     const mayAsk = issuer.triedAtUs === null || nowUs - issuer.triedAtUs > MIN_FETCH_INTERVAL_US
-    if ((isOld || !issuer.keys.has(keyId)) && (mayAsk || issuer.running !== null)) await this.refresh(issuer, nowUs)
+    const isKnown = issuer.keys.has(keyId)
+    if ((isOld || !isKnown) && (mayAsk || issuer.running !== null)) {
+      const refreshing = this.refresh(issuer, nowUs)
+      // Nobody waits again and again for an issuer that is away while the key of before stays good.
+      if (!isKnown || !issuer.isAway) await refreshing
+    }
     return issuer.keys.get(keyId)
   }
 
@@ -90,7 +97,9 @@ export class TrustedIssuers {
     try {
       issuer.keys = parseKeySet(await this.fetchText(jwks_url))
       issuer.fetchedAtUs = this.clock.monotonicUs()
+      issuer.isAway = false
     } catch (error) {
+      issuer.isAway = true
       this.logger.warn('http.issuer.unreachable', { issuer: name, error: toEdgeError(error).message })
     }
   }

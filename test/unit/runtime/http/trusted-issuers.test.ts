@@ -13,7 +13,7 @@ const second = new TestIssuer('second')
 
 /** Issuers whose answer and clock the test holds. */
 function world({ settings = SETTINGS, keySet = keySetOf(first) } = {}) {
-  const state = { keySet: keySet as string | Error, fetched: [] as string[], nowUs: 0 }
+  const state = { keySet: keySet as string | Error, fetched: [] as string[], nowUs: 0, isSilent: false }
   const clock = {
     wallUs: () => BigInt(NOW_SECONDS) * 1_000_000n,
     monotonicUs: () => state.nowUs,
@@ -24,6 +24,7 @@ function world({ settings = SETTINGS, keySet = keySetOf(first) } = {}) {
     logger: silentLogger,
     fetchText: async (url) => {
       state.fetched.push(url)
+      if (state.isSilent) await new Promise(() => {})
       if (state.keySet instanceof Error) throw state.keySet
       return state.keySet
     },
@@ -120,7 +121,19 @@ describe('keys of an issuer', () => {
     state.keySet = new Error('no route')
     assert.equal(await userOf(first.token(CLAIMS)), 7)
     state.nowUs += 10_000_001
+    state.isSilent = true
+    assert.equal(await userOf(first.token(CLAIMS)), 7, 'known keys wait for it once only')
+  })
+
+  test('that were withdrawn while the issuer could not be reached are refused once it can', async () => {
+    const { userOf, state } = world()
+    await userOf(first.token(CLAIMS))
+    state.nowUs += 600_000_001
+    state.keySet = new Error('no route')
+    assert.equal(await userOf(first.token(CLAIMS)), 7)
+    state.nowUs += 10_000_001
     state.keySet = keySetOf(second)
+    await userOf(first.token(CLAIMS))
     assert.equal(await userOf(first.token(CLAIMS)), undefined)
   })
 
