@@ -10,7 +10,7 @@ import { EdgeError } from '../../errors.ts'
 import type { Durability, Log, Partition, ProducerTag, Receipt, Topic } from '../../log/index.ts'
 import type { RecordBatch } from '../../sdk/wire/batch.ts'
 import { RecordCursor, RecordWriter } from '../../sdk/wire/kernel/record-cursor.ts'
-import { DedupWindow, type SeenMessage } from './dedup.ts'
+import { type DedupLimits, DedupWindow, type SeenMessage } from './dedup.ts'
 
 const READ_BACK_BYTES = 256 * 1024
 
@@ -48,28 +48,44 @@ export class MessageDedup {
   /** Reads back the windows of all topics that have one. */
   async load(): Promise<void> {
     for (const stream of this.log.catalog.streams.values()) {
-      for (const topic of stream.topics.values()) await this.optionsChanged(topic)
+      for (const topic of stream.topics.values()) {
+        const limits = topic.options.dedupWindow
+        if (limits !== null) await this.readBack(topic, this.openWindow(topic, limits), limits)
+      }
     }
   }
 
   windowOf(topic: Topic): TopicWindow | undefined {
     const limits = topic.options.dedupWindow
     if (limits === null) return undefined
-    let found = this.windows.get(topic)
-    if (found === undefined) {
-      found = { window: new DedupWindow(limits), flights: new Set() }
-      this.windows.set(topic, found)
-    }
-    return found
+    return this.windows.get(topic) ?? this.openWindow(topic, limits)
   }
 
-  /** The topic's window was switched on, off, or resized. */
-  async optionsChanged(topic: Topic): Promise<void> {
-    const limits = topic.options.dedupWindow
+  private openWindow(topic: Topic, limits: DedupLimits): TopicWindow {
+    const opened = { window: new DedupWindow(limits), flights: new Set<Flight>() }
+    this.windows.set(topic, opened)
+    return opened
+  }
+
+  /** Around a change of the topic's options, which switches its window on or off, resizes it, or leaves it as it is. */
+  async change(topic: Topic, limits: DedupLimits | null, apply: () => Promise<void>): Promise<void> {
     const found = this.windows.get(topic)
-    if (limits === null) this.windows.delete(topic)
-    else if (found !== undefined) found.window.resize(limits)
-    else await this.readBack(topic, limits)
+    if (limits === null || found !== undefined) {
+      await apply()
+      if (limits === null) this.windows.delete(topic)
+      else found?.window.resize(limits)
+      return
+    }
+    // Read back while the topic still stores everything: sends that follow the change find what was sent before.
+    const opened = this.openWindow(topic, limits)
+    try {
+      const ends = await this.readBack(topic, opened, limits)
+      await apply()
+      await this.readBack(topic, opened, limits, ends)
+    } catch (error) {
+      this.windows.delete(topic)
+      throw error
+    }
   }
 
   clear(topic: Topic): void {
@@ -134,11 +150,22 @@ export class MessageDedup {
     return { partitionId, baseOffset: appended.baseOffset, promise: appended.promise }
   }
 
-  /** The newest messages of all partitions, in the order they were appended. */
-  private async readBack(topic: Topic, limits: { maxEntries: number; expiryUs: bigint }): Promise<void> {
+  /**
+   * Takes in the newest messages of all partitions, in the order they were appended.
+   *
+   * @param from where an earlier call has come to in each partition.
+   * @returns where this one has come to.
+   */
+  private async readBack(
+    topic: Topic,
+    { window }: TopicWindow,
+    limits: DedupLimits,
+    from: ReadonlyMap<Partition, bigint> = new Map(),
+  ): Promise<ReadonlyMap<Partition, bigint>> {
+    const ends = new Map<Partition, bigint>()
     const found: { id: bigint; message: SeenMessage; atUs: bigint }[] = []
     for (const partition of topic.partitions) {
-      const young = await partition.offsetAt(this.clock.wallUs() - limits.expiryUs)
+      const young = from.get(partition) ?? (await partition.offsetAt(this.clock.wallUs() - limits.expiryUs))
       const newest = partition.visibleEnd - BigInt(limits.maxEntries)
       let offset = max(max(young, newest), partition.logStartOffset)
       while (offset < partition.visibleEnd) {
@@ -155,10 +182,11 @@ export class MessageDedup {
         if (read.nextOffset <= offset) break
         offset = read.nextOffset
       }
+      ends.set(partition, offset)
     }
     found.sort((left, right) => Number(left.atUs - right.atUs))
-    const window = this.windowOf(topic)?.window
-    for (const { id, message, atUs } of found) window?.add(id, message, atUs)
+    for (const { id, message, atUs } of found) window.add(id, message, atUs)
+    return ends
   }
 }
 

@@ -4,6 +4,7 @@ import type { Partition, Topic } from '../../log/index.ts'
 import type { Broker } from './api.ts'
 import { type BrokerContext, findStream, findTopic, getStream, getTopic, partitionMissing } from './context.ts'
 import { purgePartitions } from './purge.ts'
+import { Serial } from './serial.ts'
 import { defaultTopicOptions, resolveTopicOptions } from './topic-options.ts'
 
 /** Partitions one request may make, as in Iggy. */
@@ -24,6 +25,7 @@ type Topics = Pick<
 
 export function createTopics(context: BrokerContext): Topics {
   const { catalog, metadata } = context.log
+  const updates = new Serial()
   return {
     topics(caller, streamId) {
       const stream = findStream(context, caller, streamId, 'list-topics')
@@ -45,12 +47,15 @@ export function createTopics(context: BrokerContext): Topics {
     },
 
     async updateTopic(caller, streamId, id, change) {
-      const topic = getTopic(context, caller, streamId, id, 'manage-topic')
-      const options = resolveTopicOptions(change.options ?? {}, topic.options, context.topicDefaults)
-      const name = change.name === undefined ? {} : { name: change.name }
-      await catalog.updateTopic(topic.streamId, topic.id, { ...name, options })
-      const updated = catalog.topic(topic.streamId, topic.id)
-      if (updated !== undefined) await context.dedup.optionsChanged(updated)
+      // What a change leaves out is as the one before it has made it.
+      await updates.run(async () => {
+        const topic = getTopic(context, caller, streamId, id, 'manage-topic')
+        const options = resolveTopicOptions(change.options ?? {}, topic.options, context.topicDefaults)
+        const name = change.name === undefined ? {} : { name: change.name }
+        await context.dedup.change(topic, options.dedupWindow, () =>
+          catalog.updateTopic(topic.streamId, topic.id, { ...name, options }),
+        )
+      })
     },
 
     async deleteTopic(caller, streamId, id) {

@@ -111,6 +111,34 @@ test('a topic can switch deduplication on and off', async () => {
   assert.deepEqual(textsOf(world, 0), ['a', 'again'])
 })
 
+test('from the moment on at which deduplication is switched on, what was sent before is known', async () => {
+  await using world = await withTopic()
+  await world.broker.updateTopic(world.root, 's', 't', { options: { dedupWindow: null } })
+  await send(world, 0, [1n, 'a']).settled
+  const { updateTopic } = world.log.catalog
+  let resent = Promise.resolve()
+  world.log.catalog.updateTopic = async (...change) => {
+    await send(world, 0, [2n, 'b']).settled
+    await updateTopic.call(world.log.catalog, ...change)
+    resent = send(world, 0, [1n, 'not again']).settled
+  }
+  await world.broker.updateTopic(world.root, 's', 't', { options: { dedupWindow: WINDOW } })
+  await resent
+  await send(world, 0, [2n, 'not again']).settled
+  assert.deepEqual(textsOf(world, 0), ['a', 'b'])
+})
+
+test('a change that fails leaves the topic as it was', async () => {
+  await using world = await withTopic()
+  await world.broker.updateTopic(world.root, 's', 't', { options: { dedupWindow: null } })
+  world.log.catalog.updateTopic = () => Promise.reject(new EdgeError('EDGE_IO', 'the disk refuses'))
+  const change = world.broker.updateTopic(world.root, 's', 't', { options: { dedupWindow: WINDOW } })
+  await assert.rejects(change, { code: 'EDGE_IO' })
+  await send(world, 0, [1n, 'a']).settled
+  await send(world, 0, [1n, 'a']).settled
+  assert.deepEqual(textsOf(world, 0), ['a', 'a'])
+})
+
 for (const [what, remove] of [
   ['topic', ({ broker, root }: BrokerWorld) => broker.deleteTopic(root, 's', 't')],
   ['stream', ({ broker, root }: BrokerWorld) => broker.deleteStream(root, 's')],
