@@ -8,13 +8,17 @@
 import { existsSync } from 'node:fs'
 import type { Clock } from '../clock.ts'
 import type { MetadataStore } from '../log/index.ts'
+import type { Logger } from '../logger.ts'
+import { storedValue } from './stored-value.ts'
 
 /** systemd-timesyncd: the folder is there while it runs, the file once it has set the clock. */
 const TIMESYNC_FOLDER = '/run/systemd/timesync'
 const TIMESYNC_DONE = '/run/systemd/timesync/synchronized'
 const FLOOR_SETTING = 'clock.floor_us'
 /** The floor is written this often: how far back a stopped clock may start without being noticed. */
-const FLOOR_INTERVAL_MS = 3_600_000
+const FLOOR_INTERVAL_US = 3_600_000_000
+/** How often it is looked whether it is due: a gateway that never runs for an hour has a floor, too. */
+const FLOOR_CHECK_MS = 60_000
 /** Asked once per batch, so the files are looked at once a second. */
 const JUDGEMENT_LASTS_US = 1_000_000
 /** 2026-01-01: no release is older. */
@@ -61,7 +65,9 @@ export function plausibleClock(clock: Clock): Clock {
 export function watchClock(
   clock: Clock,
   store: () => Pick<MetadataStore, 'setting' | 'setSetting'> | null,
+  logger: Logger,
 ): ClockTrust {
+  let floorWrittenUs = Number.NEGATIVE_INFINITY
   let judgedUs = Number.NEGATIVE_INFINITY
   let reason = ''
   const distrust = () => {
@@ -70,20 +76,24 @@ export function watchClock(
     judgedUs = nowUs
     reason = judgeClock({
       wallUs: clock.wallUs(),
-      floorUs: BigInt(store()?.setting(FLOOR_SETTING) ?? 0),
+      floorUs: floorOf(store()),
       isTimeServiceRunning: existsSync(TIMESYNC_FOLDER),
       hasTimeServiceSetIt: existsSync(TIMESYNC_DONE),
     })
     return reason
   }
+  const floorOf = (known: ReturnType<typeof store>) =>
+    (known === null ? undefined : storedValue(known, FLOOR_SETTING, BigInt, logger)) ?? 0n
   const isTrusted = () => distrust() === ''
   const timer = setInterval(() => {
-    if (!isTrusted()) return
+    const nowUs = clock.monotonicUs()
+    if (nowUs - floorWrittenUs < FLOOR_INTERVAL_US || !isTrusted()) return
+    floorWrittenUs = nowUs
     // A missed floor is made up for by the next one.
     store()
       ?.setSetting(FLOOR_SETTING, String(clock.wallUs()))
       .catch(() => {})
-  }, FLOOR_INTERVAL_MS)
+  }, FLOOR_CHECK_MS)
   timer.unref()
   return { isTrusted, distrust, close: () => clearInterval(timer) }
 }

@@ -105,7 +105,7 @@ async function compose(options: EdgeOptions, opened: AsyncDisposableStack) {
   const startedAtUs = clock.wallUs()
   const startedUs = clock.monotonicUs()
   let log: Log | null = null
-  const clockTrust = watchClock(clock, () => log?.metadata ?? null)
+  const clockTrust = watchClock(clock, () => log?.metadata ?? null, logger)
   const isClockTrusted = clockTrust.isTrusted
   opened.defer(() => clockTrust.close())
   log = opened.use(
@@ -154,10 +154,10 @@ async function compose(options: EdgeOptions, opened: AsyncDisposableStack) {
     const deviceBroker = createEdgeDeviceBroker({ broker, log, clock, isClockTrusted })
     opened.defer(() => deviceBroker.close())
     const devices = startDeviceHub({ broker: deviceBroker, clock, logger })
+    opened.defer(() => devices.close())
     const paths = { '/iggy': serveIggySessions(server), '/edge': devices.pathHandler }
     const webtransport = await startWebTransport({ config, clock, isClockTrusted, logger, dataPath, paths })
     listeners.add('webtransport', boundOf(webtransport))
-    opened.defer(() => devices.close())
     certificateSha256 = () => webtransport.certificate.sha256
   }
   const health = startHealth(
@@ -239,7 +239,7 @@ async function compose(options: EdgeOptions, opened: AsyncDisposableStack) {
 
 function startForwarding({ config, log, broker, clock, logger }: ForwardingParts): Promise<Sync> {
   const deadLetters = createDeadLetters(broker)
-  const stores = { cursors: cursorStoreOf(log), budgets: budgetStoreOf(log.metadata) }
+  const stores = { cursors: cursorStoreOf(log), budgets: budgetStoreOf(log.metadata, logger) }
   return startSync(syncOptionsOf(config), { log: logSourceOf(log), ...stores, deadLetters, clock, logger })
 }
 

@@ -2,6 +2,7 @@
 import type { Clock } from '../clock.ts'
 import { EdgeError, type ErrorCode } from '../errors.ts'
 import type { Log, Partition } from '../log/index.ts'
+import type { Logger } from '../logger.ts'
 import {
   type BudgetStore,
   type CursorStore,
@@ -18,6 +19,7 @@ import {
 } from '../sync/index.ts'
 import type { Config } from './config/schema.ts'
 import type { SyncLags, SyncRouteStatus } from './observe/index.ts'
+import { storedValue } from './stored-value.ts'
 
 export function syncOptionsOf(config: Config): SyncOptions {
   return { upstreams: config['sync.upstreams'].map(upstreamSpecOf), routes: config['sync.routes'] }
@@ -79,17 +81,20 @@ export function cursorStoreOf(log: Log): CursorStore {
 }
 
 /** One setting for each upstream that has a daily budget. */
-export function budgetStoreOf(metadata: Pick<Log['metadata'], 'setting' | 'setSetting'>): BudgetStore {
+export function budgetStoreOf(metadata: Pick<Log['metadata'], 'setting' | 'setSetting'>, logger: Logger): BudgetStore {
   const nameOf = (upstream: string): string => `sync.budget.${upstream}`
   return {
-    spent(upstream) {
-      const [usedBytes, elapsedUs, atUs] = metadata.setting(nameOf(upstream))?.split(' ') ?? []
-      if (atUs === undefined) return undefined
-      return { usedBytes: Number(usedBytes), elapsedUs: Number(elapsedUs), atUs: BigInt(atUs) }
-    },
+    spent: (upstream) => storedValue(metadata, nameOf(upstream), parseSpent, logger),
     setSpent: (upstream, { usedBytes, elapsedUs, atUs }) =>
       metadata.setSetting(nameOf(upstream), `${usedBytes} ${Math.round(elapsedUs)} ${atUs}`),
   }
+}
+
+function parseSpent(text: string) {
+  const found = /^(\d+) (\d+) (\d+)$/.exec(text)
+  if (found === null) throw new Error(`expected three numbers, found ${JSON.stringify(text)}`)
+  const [, usedBytes, elapsedUs, atUs = ''] = found
+  return { usedBytes: Number(usedBytes), elapsedUs: Number(elapsedUs), atUs: BigInt(atUs) }
 }
 
 /** One row for each route, also while it carries nothing: an upstream that cannot be reached shows before its first message. */

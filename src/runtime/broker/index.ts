@@ -69,7 +69,7 @@ export async function createBroker(options: BrokerOptions): Promise<RunningBroke
   const generatedRootPassword = await ensureRootUser(parts, options.root)
   const dedup = new MessageDedup(log, clock)
   await dedup.load()
-  const sizes = new MessageSizes(log)
+  const sizes = new MessageSizes(log, logger)
 
   const window = settings.messageDeduplication
   const topicDefaults = {

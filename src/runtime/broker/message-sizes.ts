@@ -7,6 +7,8 @@
  * messages: sizes of one partition are alike.
  */
 import type { Log, Partition } from '../../log/index.ts'
+import type { Logger } from '../../logger.ts'
+import { storedValue } from '../stored-value.ts'
 
 export const MESSAGE_HEAD_BYTES = 64
 const SETTING = 'broker.message_sizes'
@@ -34,10 +36,10 @@ export class MessageSizes {
   private savedText: string
 
   /** Before anything is appended: what the log holds now is what was there when the sums were kept, or a little more. */
-  constructor(log: Pick<Log, 'catalog' | 'metadata'>) {
+  constructor(log: Pick<Log, 'catalog' | 'metadata'>, logger: Logger) {
     this.log = log
     this.savedText = log.metadata.setting(SETTING) ?? '[]'
-    const saved = parse(this.savedText)
+    const saved = storedValue(log.metadata, SETTING, parse, logger) ?? new Map<number, Content>()
     for (const partition of this.partitions()) {
       const bytes = adapted(saved.get(partition.key), partition)
       const { logStartOffset: from, nextOffset: end, appendedContentBytes: counted } = partition
@@ -101,5 +103,10 @@ function adapted(saved: Content | undefined, partition: Sized): number {
 
 function parse(text: string): ReadonlyMap<number, Content> {
   const rows = JSON.parse(text) as readonly (readonly [number, number, string, string])[]
-  return new Map(rows.map(([key, bytes, from, end]) => [key, { bytes, from: BigInt(from), end: BigInt(end) }]))
+  return new Map(
+    rows.map(([key, bytes, from, end]) => {
+      if (!Number.isSafeInteger(bytes)) throw new Error(`expected bytes of partition key ${key}, found ${bytes}`)
+      return [key, { bytes, from: BigInt(from), end: BigInt(end) }]
+    }),
+  )
 }

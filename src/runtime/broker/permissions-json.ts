@@ -69,8 +69,14 @@ export function encodePermissions(permissions: Permissions | null): string | nul
   return permissions === null ? null : JSON.stringify(permissionsToJson(permissions))
 }
 
+/** @returns none for what cannot be read: nobody gets a right by a flipped bit, and the user can be given them anew. */
 export function decodePermissions(json: string | null): Permissions | null {
-  return json === null ? null : permissionsFromJson(JSON.parse(json))
+  if (json === null) return null
+  try {
+    return permissionsFromJson(JSON.parse(json))
+  } catch {
+    return null
+  }
 }
 
 function flagsOf<T extends object>(source: T, flags: Readonly<Record<string, string>>): Flags {

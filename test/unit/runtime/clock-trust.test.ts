@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type ClockSigns, judgeClock, plausibleClock } from '../../../src/runtime/clock-trust.ts'
+import { silentLogger } from '../../../src/logger.ts'
+import { type ClockSigns, judgeClock, plausibleClock, watchClock } from '../../../src/runtime/clock-trust.ts'
 
 const at = (iso: string): bigint => BigInt(Date.parse(iso)) * 1000n
 const NOW: ClockSigns = {
@@ -34,4 +35,24 @@ test('a clock too far ahead reads as one that was never set, and as itself again
   assert.equal(clock.wallUs(), wallUs)
   wallUs = at('2089-12-31')
   assert.equal(clock.wallUs(), wallUs)
+})
+
+test('the newest time is kept a minute after the clock is trusted, then every hour; one that cannot be read counts as none', (context) => {
+  context.mock.timers.enable({ apis: ['setInterval'] })
+  let monotonicUs = 0
+  const clock = { wallUs: () => at('2027-03-01') + BigInt(monotonicUs), monotonicUs: () => monotonicUs }
+  const written: string[] = []
+  const store = {
+    setting: () => '17999y9000000000',
+    setSetting: async (_name: string, value: string) => void written.push(value),
+  }
+  const trust = watchClock(clock, () => store, silentLogger)
+  context.after(() => trust.close())
+  const counts: number[] = []
+  for (let minute = 1; minute <= 121; minute++) {
+    monotonicUs += 60_000_000
+    context.mock.timers.tick(60_000)
+    counts[minute] = written.length
+  }
+  assert.deepEqual([counts[1], counts[60], counts[61], counts[120], counts[121]], [1, 1, 2, 2, 3])
 })

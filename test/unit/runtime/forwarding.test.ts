@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
+import { silentLogger } from '../../../src/logger.ts'
 import { loadConfig } from '../../../src/runtime/config/load.ts'
 import { budgetStoreOf, routeStatuses, syncLagsOf } from '../../../src/runtime/forwarding.ts'
 import type { Sync, SyncPartitionState, UpstreamState } from '../../../src/sync/index.ts'
@@ -154,14 +155,19 @@ test('a link that waits for its daily budget is paused, not in trouble, and says
 
 test('what was spent of a daily budget is kept by the name of the upstream', async () => {
   const settings = new Map<string, string>()
-  const store = budgetStoreOf({
-    setting: (name) => settings.get(name),
-    setSetting: async (name, value) => void settings.set(name, value),
-  })
+  const metadata = {
+    setting: (name: string) => settings.get(name),
+    setSetting: async (name: string, value: string) => void settings.set(name, value),
+  }
+  const store = budgetStoreOf(metadata, silentLogger)
   assert.equal(store.spent('central'), undefined)
   await store.setSpent('central', { usedBytes: 12, elapsedUs: 3.6e9, atUs: 1_795_968_000_000_000n })
   assert.deepEqual(store.spent('central'), { usedBytes: 12, elapsedUs: 3.6e9, atUs: 1_795_968_000_000_000n })
   assert.equal(store.spent('other'), undefined)
+  for (const damaged of ['100 5 1799p', '100 5', '1x0 5 1799']) {
+    settings.set('sync.budget.central', damaged)
+    assert.equal(store.spent('central'), undefined)
+  }
 })
 
 test('without sync there are no routes and no lags', () => {
