@@ -1,4 +1,5 @@
 /** What an upstream's refusal means for forwarding. Numbers are Iggy's. Pure. */
+import { US_MS } from '../../clock.ts'
 import type { EdgeError } from '../../errors.ts'
 import { iggyCodeOf } from '../../sdk/index.ts'
 import type { FailureKind } from './failure.ts'
@@ -23,6 +24,9 @@ const BUSY: readonly (readonly [number, number])[] = [
   [6000, 7004],
   [9000, 13_000],
 ]
+
+/** A peer that asks for more is asked again all the same: it may have meant another unit, or have got well since. */
+const MAX_RETRY_AFTER_US = 3600 * 1000 * US_MS
 
 /** Statuses of the REST API where no Iggy number says more. */
 const HTTP_KINDS: Readonly<Record<number, FailureKind>> = {
@@ -65,8 +69,8 @@ function kindWithoutNumber(error: EdgeError): FailureKind {
   return error.kind === 'auth' ? 'forbidden' : 'busy'
 }
 
-/** @returns µs the peer asked us to wait, if it did. */
+/** @returns µs the peer asked us to wait, if it did; no more than is waited for anybody. */
 export function retryAfterUsOf(error: EdgeError): number | undefined {
   const { retryAfterMs } = error.details
-  return typeof retryAfterMs === 'number' ? retryAfterMs * 1000 : undefined
+  return typeof retryAfterMs === 'number' ? Math.min(retryAfterMs * US_MS, MAX_RETRY_AFTER_US) : undefined
 }

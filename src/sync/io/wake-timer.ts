@@ -1,7 +1,7 @@
 /** One wake-up at a time of the monotonic clock, set anew as often as needed; keeps no process alive. */
 import { type Clock, US_MS } from '../../clock.ts'
 
-/** `setTimeout` takes no longer waits: it calls early then, and whoever is called looks again. */
+/** `setTimeout` takes no longer waits: what is due later is waited for in several. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
 export class WakeTimer {
@@ -15,9 +15,10 @@ export class WakeTimer {
   /** Replaces the wake-up that was set before. @param atUs µs of the monotonic clock. */
   set(atUs: number, onDue: () => void): void {
     this.clear()
-    const waitMs = Math.max(0, (atUs - this.#clock.monotonicUs()) / US_MS)
     // Rounded up: a timer that fires early would find nothing due and never come again.
-    this.#timer = setTimeout(onDue, Math.min(MAX_TIMER_MS, Math.ceil(waitMs) + 1))
+    const waitMs = Math.ceil(Math.max(0, (atUs - this.#clock.monotonicUs()) / US_MS)) + 1
+    const isTooFar = waitMs > MAX_TIMER_MS
+    this.#timer = setTimeout(isTooFar ? () => this.set(atUs, onDue) : onDue, Math.min(MAX_TIMER_MS, waitMs))
     this.#timer.unref()
   }
 

@@ -4,7 +4,7 @@ import { EdgeError } from '../../../../src/errors.ts'
 import { errorOfStatus } from '../../../../src/sdk/index.ts'
 import { Batcher } from '../../../../src/sync/core/batcher.ts'
 import { Budget } from '../../../../src/sync/core/budget.ts'
-import { failureKindOf, linkFailureKindOf } from '../../../../src/sync/core/classify.ts'
+import { failureKindOf, linkFailureKindOf, retryAfterUsOf } from '../../../../src/sync/core/classify.ts'
 import { Link, type LinkEffect } from '../../../../src/sync/core/link.ts'
 import { RoundTrip } from '../../../../src/sync/core/round-trip.ts'
 
@@ -187,4 +187,11 @@ test('refusals are told apart by who can help', () => {
     linkFailureKindOf(new EdgeError('EDGE_UPSTREAM_UNREACHABLE', 'x', { details: { reason: 'clock' } })),
     'clock',
   )
+})
+
+test('a peer is waited for as long as it asks, and at most for an hour', () => {
+  const waits = [undefined, 2000, 31_536_000_000].map((retryAfterMs) =>
+    retryAfterUsOf(new EdgeError('EDGE_UPSTREAM_REFUSED', 'x', { details: { httpStatus: 503, retryAfterMs } })),
+  )
+  assert.deepEqual(waits, [undefined, 2 * SECOND_US, 3600 * SECOND_US])
 })
