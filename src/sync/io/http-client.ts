@@ -116,9 +116,9 @@ export class HttpClient {
     }
   }
 
+  /** A dial that fails says so itself: what else goes wrong ends a connection that stood. */
   #lost(cause: unknown): EdgeError {
-    const details = { reason: 'route' }
-    return new EdgeError('EDGE_UPSTREAM_UNREACHABLE', `${this.#where}: ${messageOf(cause)}`, { cause, details })
+    return new EdgeError('EDGE_CONNECTION_LOST', `${this.#where}: ${messageOf(cause)}`, { cause })
   }
 }
 
