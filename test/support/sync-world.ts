@@ -10,6 +10,7 @@ import type { Effect, Input, Report } from '../../src/sync/core/forwarder-protoc
 import { idPrefix, messageId, splitMessageId } from '../../src/sync/core/message-id.ts'
 import type { TailPage, TailRequest } from '../../src/sync/core/tail.ts'
 import type { Cursor } from '../../src/sync/ports.ts'
+import { EventQueue } from './event-queue.ts'
 import { SeededRandom } from './seeded-random.ts'
 
 export interface WorldOptions {
@@ -47,8 +48,6 @@ const MAX_BATCH = 20
 /** A request on a broken link is applied at most this much later: below the settle time. */
 const LATE_US = 700_000
 
-type Event = { readonly atUs: number; readonly order: number; readonly run: () => void }
-
 export class SyncWorld {
   readonly options: WorldOptions
   readonly random: SeededRandom
@@ -57,7 +56,6 @@ export class SyncWorld {
   /** The upstream partition: ids by offset; `start` is the oldest it keeps. */
   upstream: bigint[] = []
   upstreamStart = 0
-  nowUs = 0
   logStart = 0n
   /** Of what is known to be synced. */
   durableEnd = 0n
@@ -68,8 +66,7 @@ export class SyncWorld {
   /** After a kill the last records wait to be written again. */
   #isUnproven = false
   #savedCursor: Cursor | undefined
-  #events: Event[] = []
-  #order = 0
+  readonly #time = new EventQueue()
   #link = 0
   #isUp = false
   #upstreamLife = 0
@@ -105,24 +102,18 @@ export class SyncWorld {
 
   // ---- time ------------------------------------------------------------------------------------------------------------
 
+  get nowUs(): number {
+    return this.#time.nowUs
+  }
+
   #at(delayUs: number, run: () => void): void {
-    this.#order += 1
-    const event = { atUs: this.nowUs + delayUs, order: this.#order, run }
-    let place = this.#events.length
-    while (place > 0 && (this.#events[place - 1]?.atUs ?? 0) > event.atUs) place -= 1
-    this.#events.splice(place, 0, event)
+    this.#time.after(delayUs, run)
   }
 
   #runUntil(endUs: number): void {
-    for (;;) {
-      const next = this.#events[0]
-      if (next === undefined || next.atUs > endUs) break
-      this.#events.shift()
-      this.nowUs = next.atUs
-      next.run()
+    this.#time.runUntil(endUs, () => {
       if (this.#areFaultsOn) this.#faults()
-    }
-    this.nowUs = endUs
+    })
   }
 
   #faults(): void {
@@ -235,6 +226,7 @@ export class SyncWorld {
         return
       case 'send':
         this.sentOnWire += 1
+        this.#feed({ type: 'sent', ticket: effect.ticket })
         this.#send(effect)
         return
     }

@@ -9,6 +9,8 @@ export class TcpRelay {
   /** What is on its way takes so long, each way, and so much longer for its size. */
   delayMs = 0
   bytesPerSecond = Number.POSITIVE_INFINITY
+  /** A connection that carries these bytes ends with them, and they do not arrive. */
+  hangsUpAt: string | null = null
   readonly #server: ReturnType<typeof createServer>
   readonly #sockets: Set<Socket>
 
@@ -20,10 +22,11 @@ export class TcpRelay {
 
   static async open(targetPort: () => number): Promise<TcpRelay> {
     const sockets = new Set<Socket>()
-    const late = (): Transform =>
+    const late = (from: Socket): Transform =>
       new Transform({
         transform(chunk: Buffer, _encoding, done) {
-          setTimeout(done, relay.delayMs + (chunk.length / relay.bytesPerSecond) * 1000, null, chunk)
+          if (relay.hangsUpAt !== null && chunk.includes(relay.hangsUpAt)) from.destroy()
+          else setTimeout(done, relay.delayMs + (chunk.length / relay.bytesPerSecond) * 1000, null, chunk)
         },
       })
     const server = createServer((inner) => {
@@ -38,7 +41,7 @@ export class TcpRelay {
           sockets.delete(one)
           other.destroy()
         })
-        one.pipe(late()).pipe(other)
+        one.pipe(late(one)).pipe(other)
       }
     })
     server.listen(0, '127.0.0.1')

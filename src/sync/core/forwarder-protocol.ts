@@ -14,6 +14,7 @@ export type ForwarderState =
   | 'in-doubt' // reads the upstream's tail
   | 'settling' // waits before it looks again for a send whose answer was lost
   | 'reading' // waits for a free slot and reads the local log
+  | 'paused' // a batch waits for the budget of the link, or for its turn on it
   | 'sending' // one batch is on its way
   | 'caught-up' // everything durable is upstream
   | 'waiting' // pauses after an error
@@ -27,6 +28,8 @@ export type Input =
   | { readonly type: 'topic-ready'; readonly ticket: number }
   | { readonly type: 'tail'; readonly ticket: number; readonly page: TailPage }
   | { readonly type: 'read'; readonly ticket: number; readonly read: ReadSummary }
+  /** The batch is handed to the link: from now on it may arrive. */
+  | { readonly type: 'sent'; readonly ticket: number }
   | { readonly type: 'confirmed'; readonly ticket: number; readonly upstreamBaseOffset: bigint | null }
   | { readonly type: 'failed'; readonly ticket: number; readonly failure: Failure }
   | { readonly type: 'dead-letter-kept'; readonly ticket: number }
@@ -56,7 +59,8 @@ export type Effect =
   | { readonly type: 'ensure-topic'; readonly ticket: number }
   | { readonly type: 'poll-tail'; readonly ticket: number; readonly request: TailRequest }
   | { readonly type: 'read'; readonly ticket: number; readonly fromOffset: bigint; readonly bounds: BatchBounds }
-  | { readonly type: 'send'; readonly ticket: number; readonly idPrefix: bigint }
+  /** First answered by `sent`. A batch under suspicion needs the link for itself. */
+  | { readonly type: 'send'; readonly ticket: number; readonly idPrefix: bigint; readonly suspicion: number }
   | { readonly type: 'keep-dead-letter'; readonly ticket: number; readonly offset: bigint; readonly reason: EdgeError }
   | { readonly type: 'commit-cursor'; readonly cursor: Cursor }
   | { readonly type: 'wake'; readonly atUs: number }
@@ -64,7 +68,7 @@ export type Effect =
 
 /** Worth a line in the log; everything else is in the view. */
 export type Report =
-  | Exclude<Finding, { kind: 'agreed' }>
+  | Exclude<Finding, { kind: 'agreed' | 'recovered' }>
   | { readonly kind: 'hole' | 'gap'; readonly from: bigint; readonly end: bigint }
   | { readonly kind: 'dead-letter'; readonly offset: bigint; readonly reason: EdgeError }
   | { readonly kind: 'blocked'; readonly reason: EdgeError }

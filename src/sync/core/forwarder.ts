@@ -29,25 +29,16 @@ import type {
 import { KNOWN_INCARNATIONS } from './message-id.ts'
 import { OffsetRanges } from './offset-ranges.ts'
 import { type Finding, reconcile } from './reconcile.ts'
+import { Suspicion } from './suspicion.ts'
 import { type TailPage, TailScan, type TailVerdict } from './tail.ts'
 
-/** Hang-ups at one offset before smaller sends are tried, and how many of a lone record weigh as much as one refusal. */
-const SUSPECT_AFTER_HANG_UPS = 3
-const HANG_UPS_PER_REFUSAL = 2
-
-/** How often the peer hung up on a send that begins at `offset`, how often of these it was alone, and the final verdict. */
-interface HangUps {
-  offset: bigint
-  count: number
-  alone: number
-  reason: EdgeError | null
-}
-const NO_HANG_UPS: HangUps = { offset: -1n, count: 0, alone: 0, reason: null }
+const NEEDING_SLOT: ReadonlySet<ForwarderState> = new Set(['reading', 'paused', 'sending', 'quarantining'])
 
 export class Forwarder {
   readonly #options: ForwarderOptions
   readonly #batcher: Batcher
   readonly #backoff: Backoff
+  readonly #suspicion: Suspicion
   readonly #givenUp = new OffsetRanges()
   readonly #counters = new ForwarderCounters()
   /** What an earlier process may have sent ends here. */
@@ -75,7 +66,6 @@ export class Forwarder {
   #read: ReadSummary | null = null
   #readFrom = 0n
   #refusals = 0
-  #hangUps = { ...NO_HANG_UPS }
   #deadLettersInRow = 0
   #wakeAtUs: number | null = null
   #reason: EdgeError | null = null
@@ -85,6 +75,7 @@ export class Forwarder {
     this.#options = options
     this.#batcher = new Batcher(options.bounds)
     this.#backoff = new Backoff(options.retry, options.random)
+    this.#suspicion = new Suspicion(options.maxRefusals)
     this.#stateSinceUs = nowUs
     this.#tailPageCount = options.tailPageCount
     this.#cursor = options.cursor
@@ -102,7 +93,12 @@ export class Forwarder {
 
   /** True while it holds, or waits for, one of the link's slots for a batch. */
   get needsSlot(): boolean {
-    return this.#state === 'reading' || this.#state === 'sending' || this.#state === 'quarantining'
+    return NEEDING_SLOT.has(this.#state)
+  }
+
+  /** False for a question that was given up since: its answer would find nobody. */
+  awaits(ticket: number): boolean {
+    return ticket === this.#ticket
   }
 
   view(): ForwarderView {
@@ -121,7 +117,7 @@ export class Forwarder {
   step(input: Input, nowUs: number): Effect[] {
     this.#effects = []
     // An answer to a question that was given up since: the tail read that followed knows better.
-    if ('ticket' in input && input.ticket !== this.#ticket) return this.#effects
+    if ('ticket' in input && !this.awaits(input.ticket)) return this.#effects
     switch (input.type) {
       case 'link-up':
         this.#isLinkUp = true
@@ -143,6 +139,9 @@ export class Forwarder {
         break
       case 'read':
         this.#readDone(input.read, nowUs)
+        break
+      case 'sent':
+        this.#sent(nowUs)
         break
       case 'confirmed':
         this.#confirmed(input.upstreamBaseOffset, nowUs)
@@ -240,21 +239,25 @@ export class Forwarder {
       }
     }
     this.#doubt = null
-    const isLimitExpected = this.#wasNeverSent && resume.finding.kind === 'limited'
+    const { finding } = resume
+    const isLimitExpected = this.#wasNeverSent && finding.kind === 'limited'
+    // What the first look finds was sent, and counted, by an earlier process.
+    const isOurs = this.#hasReconciled && finding.kind === 'recovered' && finding.end > finding.from
+    if (isOurs) this.#took(finding.end - finding.from, nowUs)
     this.#hasReconciled = true
     this.#incarnation = resume.incarnation
     // Without a cursor nothing was passed yet: what retention took since the first look is met as a gap below.
     if (this.#cursor !== undefined || verdict.kind === 'found') this.#nextOffset = resume.nextOffset
     this.#upstreamBase = verdict.upstreamEnd
     if (resume.cursor) this.#commit(resume.cursor)
-    if (!isLimitExpected) this.#account(resume.finding)
+    if (!isLimitExpected) this.#account(finding)
     this.#readNext(nowUs)
   }
 
   #account(finding: Finding): void {
     if (finding.kind === 'agreed') return
     if (finding.kind === 'forgotten') this.#counters.resentCount += finding.end - finding.from
-    // Records found after a lost answer are the usual case of a restart, not news.
+    // Records found after a lost answer, or a restart, are no news.
     if (finding.kind !== 'recovered') this.#report(finding)
   }
 
@@ -281,13 +284,14 @@ export class Forwarder {
       this.#counters.unreadableCount += read.hole.end - read.hole.from
       this.#report({ kind: 'hole', ...read.hole })
     }
-    const { offset, reason } = this.#hangUps
-    if (read.count === 1 && reason !== null && offset === this.#readFrom) {
-      this.#setAside(reason, nowUs)
+    const verdict = this.#suspicion.verdictOn(this.#readFrom)
+    if (read.count === 1 && verdict !== null) {
+      this.#setAside(verdict, nowUs)
     } else if (read.count > 0) {
-      this.#enter('sending', nowUs)
-      this.#sentEnd = most(this.#sentEnd, read.nextOffset)
-      this.#ask({ type: 'send', idPrefix: this.#options.idPrefix(this.#incarnation) })
+      // Not on its way yet: what becomes of the link until then neither leaves it in doubt nor speaks against it.
+      this.#enter('paused', nowUs)
+      const suspicion = this.#suspicion.of(this.#readFrom)
+      this.#ask({ type: 'send', idPrefix: this.#options.idPrefix(this.#incarnation), suspicion })
     } else if (read.nextOffset > this.#nextOffset) {
       this.#skipTo(read.nextOffset)
       this.#readNext(nowUs)
@@ -298,6 +302,12 @@ export class Forwarder {
     }
   }
 
+  #sent(nowUs: number): void {
+    if (this.#state !== 'paused' || this.#read === null) return
+    this.#enter('sending', nowUs)
+    this.#sentEnd = most(this.#sentEnd, this.#read.nextOffset)
+  }
+
   #confirmed(upstreamBaseOffset: bigint | null, nowUs: number): void {
     const read = this.#read
     if (this.#state !== 'sending' || read === null) return
@@ -305,15 +315,20 @@ export class Forwarder {
     const lowerBound = (this.#cursor?.upstreamOffset ?? this.#upstreamBase - 1n) + count
     const upstreamOffset = upstreamBaseOffset === null ? lowerBound : upstreamBaseOffset + count - 1n
     this.#nextOffset = read.nextOffset
-    this.#counters.sentCount += count
-    this.#counters.lastConfirmedUs = nowUs
-    this.#refusals = 0
-    this.#hangUps = { ...NO_HANG_UPS }
-    this.#deadLettersInRow = 0
-    this.#backoff.reset()
+    this.#took(count, nowUs)
     this.#batcher.succeeded()
     this.#commit(this.#cursorAt(read.nextOffset - 1n, upstreamOffset))
     this.#readNext(nowUs)
+  }
+
+  /** The upstream has `count` records more, as its answer says, or its tail where the answer was lost. */
+  #took(count: bigint, nowUs: number): void {
+    this.#counters.sentCount += count
+    this.#counters.lastConfirmedUs = nowUs
+    this.#refusals = 0
+    this.#suspicion.clear()
+    this.#deadLettersInRow = 0
+    this.#backoff.reset()
   }
 
   // ---- trouble ---------------------------------------------------------------------------------------------------------
@@ -337,24 +352,15 @@ export class Forwarder {
     this.#pause(failure, nowUs)
   }
 
-  /**
-   * No answer came. A peer that hangs up on the very same record again and again, although its tail can be read in between,
-   * means that record: it is tried in ever smaller company, then alone, and in the end set aside. Mere silence never does
-   * that: a server that stalls is silent to all.
-   */
+  /** No answer came. */
   #sendLost(error: EdgeError, nowUs: number): void {
     const read = this.#read
     this.#markDoubt(nowUs)
     if (read === null) return
     this.#batcher.lost(read.sizeBytes)
     if (error.code !== 'EDGE_CONNECTION_LOST') return
-    const isSame = this.#hangUps.offset === this.#readFrom
-    this.#hangUps = isSame
-      ? { ...this.#hangUps, count: this.#hangUps.count + 1 }
-      : { ...NO_HANG_UPS, offset: this.#readFrom, count: 1 }
-    if (this.#hangUps.count >= SUSPECT_AFTER_HANG_UPS) this.#batcher.refusedAsInvalid(read.count)
-    if (read.count === 1) this.#hangUps.alone += 1
-    if (this.#hangUps.alone >= this.#options.maxRefusals * HANG_UPS_PER_REFUSAL) this.#hangUps.reason = error
+    this.#suspicion.hungUp(this.#readFrom, read.count, error)
+    if (this.#suspicion.of(this.#readFrom) > 0) this.#batcher.refusedAsInvalid(read.count)
   }
 
   /** Smaller sends find what the upstream does take, down to the one record that it does not. */
@@ -377,6 +383,7 @@ export class Forwarder {
 
   #setAside(reason: EdgeError, nowUs: number): void {
     if (this.#deadLettersInRow >= this.#options.maxDeadLettersInRow) {
+      this.#suspicion.reprieve()
       this.#block(reason, nowUs)
       return
     }
@@ -389,13 +396,14 @@ export class Forwarder {
     const read = this.#read
     if (this.#state !== 'quarantining' || read === null || reason === null) return
     this.#refusals = 0
-    this.#hangUps = { ...NO_HANG_UPS }
+    this.#suspicion.clear()
     this.#deadLettersInRow += 1
     this.#counters.deadLetterCount += 1n
     this.#report({ kind: 'dead-letter', offset: this.#readFrom, reason })
     this.#skipTo(read.nextOffset)
     this.#backoff.reset()
-    this.#readNext(nowUs)
+    // The link may be another one by now, to an upstream that has forgotten.
+    this.#resolve(nowUs)
   }
 
   #pause(failure: Failure, nowUs: number): void {

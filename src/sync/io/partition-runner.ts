@@ -12,6 +12,7 @@ import type { Cursor, CursorStore, DeadLetterSink, SourcePartition } from '../po
 import type { KeptBudget } from './kept-budget.ts'
 import { reportEvent } from './report-event.ts'
 import type { Slots } from './slots.ts'
+import type { Turns } from './turns.ts'
 import type { Upstream } from './upstream.ts'
 import { WakeTimer } from './wake-timer.ts'
 
@@ -37,7 +38,7 @@ export class PartitionRunner {
   readonly options: RunnerOptions
   readonly #forwarder: Forwarder
   readonly #unsubscribe: () => void
-  #upstream: Upstream | null = null
+  #link: { readonly upstream: Upstream; readonly turns: Turns } | null = null
   #topicIncarnation: string | null = null
   #outgoing: Outgoing | null = null
   /** The read that is under way for the slot; what an earlier one brings late must not take the place of a batch. */
@@ -75,14 +76,15 @@ export class PartitionRunner {
     return this.#topicIncarnation
   }
 
-  linkUp(upstream: Upstream): void {
-    this.#upstream = upstream
+  /** @param turns of this link, shared by all that use it. */
+  linkUp(upstream: Upstream, turns: Turns): void {
+    this.#link = { upstream, turns }
     this.#appended()
     this.#feed({ type: 'link-up' })
   }
 
   linkDown(error: EdgeError): void {
-    this.#upstream = null
+    this.#link = null
     this.#feed({ type: 'link-down', error })
   }
 
@@ -152,14 +154,22 @@ export class PartitionRunner {
     }
   }
 
-  /** Runs one question to the upstream; its failure is an answer too. */
-  #answer(ticket: number, ask: (upstream: Upstream) => Promise<Input>): void {
-    const upstream = this.#upstream
-    if (upstream === null) return // `link-down` has been told, or is about to be
-    ask(upstream).then(
-      (input) => this.#feed(input),
-      (error) => this.#fail(ticket, toEdgeError(error)),
-    )
+  /** Runs one question to the upstream, in its turn; its failure is an answer too. */
+  #answer(ticket: number, ask: (upstream: Upstream) => Promise<Input>, suspicion = 0): void {
+    const link = this.#link
+    if (link === null) return // `link-down` has been told, or is about to be
+    const { upstream, turns } = link
+    turns.take(suspicion, () => {
+      if (this.#isClosed || !this.#forwarder.awaits(ticket)) {
+        turns.end()
+        return
+      }
+      const answered = ask(upstream).then(
+        (input) => this.#feed(input),
+        (error) => this.#fail(ticket, toEdgeError(error)),
+      )
+      void answered.finally(() => turns.end())
+    })
   }
 
   #fail(ticket: number, error: EdgeError, kind = failureKindOf(error)): void {
@@ -206,11 +216,14 @@ export class PartitionRunner {
       return
     }
     const { target, partition } = this.options
-    this.#answer(effect.ticket, async (upstream) => {
-      const batch = { ...outgoing.batch, idSeed: effect.idPrefix }
+    const { ticket, idPrefix, suspicion } = effect
+    const send = async (upstream: Upstream): Promise<Input> => {
+      this.#feed({ type: 'sent', ticket })
+      const batch = { ...outgoing.batch, idSeed: idPrefix }
       const upstreamBaseOffset = await upstream.send(target, partition.partitionId, batch)
-      return { type: 'confirmed', ticket: effect.ticket, upstreamBaseOffset }
-    })
+      return { type: 'confirmed', ticket, upstreamBaseOffset }
+    }
+    this.#answer(ticket, send, suspicion)
   }
 
   async #keepDeadLetter(effect: Extract<Effect, { type: 'keep-dead-letter' }>): Promise<void> {

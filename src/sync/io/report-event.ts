@@ -20,9 +20,6 @@ export function reportEvent(context: ReportContext, report: Report): void {
     partition_id: partition.partitionId,
   }
   switch (report.kind) {
-    case 'recovered':
-      logger.debug('sync.tail.recovered', { ...where, ...rangeOf(report) })
-      return
     case 'forgotten':
       logger.warn('sync.upstream.forgot', { ...where, ...rangeOf(report) })
       return

@@ -12,6 +12,7 @@ import { KeptBudget } from './kept-budget.ts'
 import { PartitionRunner, type RunnerOptions } from './partition-runner.ts'
 import { Slots } from './slots.ts'
 import { TopicWatch } from './topic-watch.ts'
+import { Turns } from './turns.ts'
 import type { OpenUpstream, Upstream } from './upstream.ts'
 import { WakeTimer } from './wake-timer.ts'
 
@@ -28,6 +29,7 @@ export class UpstreamLoop {
   readonly #onUp: () => void
   readonly #topics: TopicWatch
   #upstream: Upstream | null = null
+  #turns = new Turns()
   readonly #timer: WakeTimer
   #sinceUs: number
   #isStalled = false
@@ -83,7 +85,7 @@ export class UpstreamLoop {
   add(name: string, options: RunnerOptions): void {
     const runner = new PartitionRunner(options)
     this.#runners.set(name, runner)
-    if (this.#upstream) runner.linkUp(this.#upstream)
+    if (this.#upstream) runner.linkUp(this.#upstream, this.#turns)
   }
 
   /** Ends the partitions that `isWanted` does not name. */
@@ -161,6 +163,7 @@ export class UpstreamLoop {
       return
     }
     this.#upstream = upstream
+    this.#turns = new Turns()
     this.#feed({ type: 'connected' })
     const error = await upstream.closed
     if (this.#upstream !== upstream) return
@@ -180,7 +183,7 @@ export class UpstreamLoop {
       this.#lastBlocked = ''
       this.#isToldUp = true
       logger.info('sync.link.up', { upstream: this.settings.name, protocol, peer })
-      for (const runner of this.#runners.values()) runner.linkUp(this.#upstream)
+      for (const runner of this.#runners.values()) runner.linkUp(this.#upstream, this.#turns)
       this.#onUp()
       return
     }

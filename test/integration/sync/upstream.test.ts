@@ -262,6 +262,37 @@ for (const protocol of ['iggy', 'iggy+http'] as const) {
   })
 }
 
+for (const [protocol, bytes] of [
+  ['iggy', 'POISON'],
+  ['iggy+http', btoa('POISON')],
+] as const) {
+  test(`${protocol}: a record at which the peer hangs up is set aside, and none of the partitions beside it`, async (context) => {
+    const log = new MemoryLog()
+    const [tcp, http] = [await startProtocolServer({ log }), await startTestHttpOn(log)]
+    context.after(() => tcp[Symbol.asyncDispose]())
+    context.after(() => http[Symbol.asyncDispose]())
+    const targetPort = protocol === 'iggy' ? tcp.listener.port : Number(new URL(http.url).port)
+    const relay = await TcpRelay.open(() => targetPort)
+    context.after(() => relay.close())
+    relay.hangsUpAt = bytes
+    const source = new MemorySource()
+    const partitions = source.addTopic('sensors', 'temp', 4)
+    partitions[0]?.append('POISON', ...numbers(0, 20))
+    for (const partition of partitions.slice(1)) partition.append(...numbers(0, 20))
+    const deadLetters: DeadLetter[] = []
+    const { upstreams, routes } = toUrl(`${protocol}://iggy:iggy@127.0.0.1:${relay.port}`)
+    const quick = upstreams.map((one) => ({ ...one, maxRefusals: 2, retryDelayMaxMs: 20, settleMs: 10 }))
+    const sync = await start(context, source, { upstreams: quick, routes }, deadLetters)
+    await eventually(() => lagOf(sync) === 0n, 'drained')
+    assert.deepEqual(
+      deadLetters.map(({ partitionId, offset, reason }) => [partitionId, offset, reason.code]),
+      [[0, 0n, 'EDGE_CONNECTION_LOST']],
+    )
+    const held = await readAll(`iggy://iggy:iggy@127.0.0.1:${tcp.listener.port}`, 'site-7', 'temp', 4)
+    assert.deepEqual(held, Array(4).fill(numbers(0, 20)))
+  })
+}
+
 test('over HTTPS an upstream is proven by the authority and the name that are configured', async (context) => {
   const folder = mkdtempSync(join(tmpdir(), 'sync-https-'))
   context.after(() => rmSync(folder, { recursive: true }))

@@ -30,10 +30,13 @@ const ticketOf = (effects: readonly Effect[]): number => {
 }
 
 /** The upstream is reached, has the topic, and nothing in it. */
-function reachEmptyUpstream(forwarder: Forwarder): Effect[] {
-  const linked = forwarder.step({ type: 'link-up' }, 1000)
-  const asked = forwarder.step({ type: 'topic-ready', ticket: ticketOf(linked) }, 1000)
-  return forwarder.step({ type: 'tail', ticket: ticketOf(asked), page: { currentOffset: 0n, messages: [] } }, 1000)
+function reachEmptyUpstream(forwarder: Forwarder, nowUs = 1000): Effect[] {
+  return findEmpty(forwarder, forwarder.step({ type: 'link-up' }, nowUs), nowUs)
+}
+
+function findEmpty(forwarder: Forwarder, linked: readonly Effect[], nowUs: number): Effect[] {
+  const asked = forwarder.step({ type: 'topic-ready', ticket: ticketOf(linked) }, nowUs)
+  return forwarder.step({ type: 'tail', ticket: ticketOf(asked), page: { currentOffset: 0n, messages: [] } }, nowUs)
 }
 
 test('what retention takes before the upstream was ever reached is told and counted as given up', () => {
@@ -62,6 +65,7 @@ test('what a copy of this store has sent is not taken for what this process neve
   const asked = reachEmptyUpstream(forwarder)
   const read = { count: 5, sizeBytes: 50, nextOffset: 5n, hole: null }
   const sent = forwarder.step({ type: 'read', ticket: ticketOf(asked), read }, 2000)
+  forwarder.step({ type: 'sent', ticket: ticketOf(sent) }, 2000)
   forwarder.step({ type: 'confirmed', ticket: ticketOf(sent), upstreamBaseOffset: 0n }, 3000)
   forwarder.step({ type: 'link-down', error: new EdgeError('EDGE_CONNECTION_LOST', 'gone') }, 4000)
   forwarder.step({ type: 'appended', logStart: 0n, durableEnd: 9n }, 5000)
@@ -73,4 +77,68 @@ test('what a copy of this store has sent is not taken for what this process neve
   const reports = effects.flatMap((effect) => (effect.type === 'report' ? [effect.report] : []))
   assert.deepEqual(reports, [{ kind: 'ahead', from: 5n, end: 8n }])
   assert.equal(effects.find((effect) => effect.type === 'read')?.fromOffset, 5n)
+})
+
+const HANG_UP = new EdgeError('EDGE_CONNECTION_LOST', 'hangs up')
+const LONE = { count: 1, sizeBytes: 10, nextOffset: 1n, hole: null }
+
+type Send = Extract<Effect, { type: 'send' }>
+
+/** The batch of one record that is read is asked to be sent; undefined when something else is asked. */
+function readLone(forwarder: Forwarder, asked: readonly Effect[], nowUs: number): Send | undefined {
+  const effects = forwarder.step({ type: 'read', ticket: ticketOf(asked), read: LONE }, nowUs)
+  return effects.find((effect) => effect.type === 'send')
+}
+
+const offer = (forwarder: Forwarder, nowUs: number): Send | undefined =>
+  readLone(forwarder, reachEmptyUpstream(forwarder, nowUs), nowUs)
+
+/** Sends until the forwarder wants something else. @returns the suspicion of each send. */
+function hangUpEachTime(forwarder: Forwarder): number[] {
+  const suspicions: number[] = []
+  for (let nowUs = 1000; ; nowUs += 1000) {
+    const send = offer(forwarder, nowUs)
+    if (send === undefined) return suspicions
+    suspicions.push(send.suspicion)
+    forwarder.step({ type: 'sent', ticket: send.ticket }, nowUs)
+    forwarder.step({ type: 'link-down', error: HANG_UP }, nowUs)
+  }
+}
+
+test('a record is set aside only for links that it had for itself', () => {
+  const forwarder = new Forwarder({ ...OPTIONS, durableEnd: 1n }, 0)
+  assert.deepEqual(hangUpEachTime(forwarder), [0, 0, 0, 3, 4, 5, 6, 7, 8])
+  assert.equal(forwarder.view().state, 'quarantining')
+})
+
+test('a link that ends before the record is handed to it says nothing about the record', () => {
+  const forwarder = new Forwarder({ ...OPTIONS, durableEnd: 1n }, 0)
+  for (let nowUs = 1000; nowUs < 100_000; nowUs += 1000) {
+    assert.equal(offer(forwarder, nowUs)?.suspicion, 0)
+    assert.equal(forwarder.view().state, 'paused')
+    forwarder.step({ type: 'link-down', error: HANG_UP }, nowUs)
+  }
+})
+
+test('where no more is given up, a record at which the peer hangs up is sent again each time', () => {
+  const forwarder = new Forwarder({ ...OPTIONS, durableEnd: 1n, maxDeadLettersInRow: 0 }, 0)
+  hangUpEachTime(forwarder)
+  assert.equal(forwarder.view().state, 'blocked')
+  const wokenUs = forwarder.view().nextAttemptUs ?? 0
+  const asked = findEmpty(forwarder, forwarder.step({ type: 'woken' }, wokenUs), wokenUs)
+  assert.ok(readLone(forwarder, asked, wokenUs))
+})
+
+test('after a dead letter the tail is looked at before anything is sent: the link may be another one', () => {
+  const forwarder = new Forwarder({ ...OPTIONS, maxRefusals: 1 }, 0)
+  const send = offer(forwarder, 1000)
+  assert.ok(send)
+  forwarder.step({ type: 'sent', ticket: send.ticket }, 1000)
+  const error = new EdgeError('EDGE_UPSTREAM_REFUSED', 'no')
+  const aside = forwarder.step({ type: 'failed', ticket: send.ticket, failure: { kind: 'invalid', error } }, 1000)
+  forwarder.step({ type: 'link-down', error: HANG_UP }, 1000)
+  forwarder.step({ type: 'link-up' }, 2000)
+  const kept = forwarder.step({ type: 'dead-letter-kept', ticket: ticketOf(aside) }, 3000)
+  assert.equal(kept.at(-1)?.type, 'ensure-topic')
+  assert.equal(forwarder.view().counters.deadLetterCount, 1n)
 })

@@ -7,8 +7,10 @@ import type { StoredBatch } from '../../../../src/sdk/wire/batch.ts'
 import { parseRoute } from '../../../../src/sync/core/route.ts'
 import { PartitionRunner, type RunnerOptions } from '../../../../src/sync/io/partition-runner.ts'
 import { Slots } from '../../../../src/sync/io/slots.ts'
+import { Turns } from '../../../../src/sync/io/turns.ts'
 import type { Upstream } from '../../../../src/sync/io/upstream.ts'
-import type { SourceRead } from '../../../../src/sync/ports.ts'
+import type { DeadLetter, SourceRead } from '../../../../src/sync/ports.ts'
+import { eventually } from '../../../support/eventually.ts'
 import { QUICK_FORWARDER } from '../../../support/forwarder-options.ts'
 import { MemorySource } from '../../../support/memory-source.ts'
 
@@ -37,6 +39,7 @@ function runnerOf(
   source: MemorySource,
   partition: RunnerOptions['partition'],
   budget: RunnerOptions['budget'],
+  more: Partial<RunnerOptions> = {},
 ): PartitionRunner {
   return new PartitionRunner({
     route: parseRoute({ from: 'sensors/*', to: 'central:site/{topic}' }),
@@ -51,6 +54,7 @@ function runnerOf(
     budget,
     clock: systemClock,
     logger: silentLogger,
+    ...more,
   })
 }
 
@@ -76,10 +80,10 @@ test('a read that comes when the link has gone and come back does not take the p
   }
   const runner = runnerOf(source, partition, { take, leftBytes: () => Number.POSITIVE_INFINITY })
   const [first, second] = [new EmptyUpstream(), new EmptyUpstream()]
-  runner.linkUp(first)
+  runner.linkUp(first, new Turns())
   await begun.promise
   runner.linkDown(new EdgeError('EDGE_CONNECTION_LOST', 'cut'))
-  runner.linkUp(second)
+  runner.linkUp(second, new Turns())
   await waiting.promise
   late.resolve(read(0n, 1, 1e6))
   await second.firstSent.promise
@@ -107,9 +111,32 @@ test('a read takes no more than is left of the day, and as much as ever when not
       return read(fromOffset, maxCount, maxBytes)
     }
     const runner = runnerOf(source, partition, { take: () => 0, leftBytes: () => leftBytes })
-    runner.linkUp(new EmptyUpstream())
+    runner.linkUp(new EmptyUpstream(), new Turns())
     assert.equal(await asked.promise, expected)
     runner.close()
     partition.read = read
   }
+})
+
+test('a batch that waits for the budget is not blamed for a link that comes and goes, nor in doubt', async () => {
+  const source = new MemorySource()
+  const [partition] = source.addTopic('sensors', 'temp', 1)
+  assert.ok(partition)
+  partition.append('a', 'b', 'c')
+  const letters: DeadLetter[] = []
+  const deadLetters = { add: async (letter: DeadLetter) => void letters.push(letter) }
+  let waitUs = 60_000_000
+  const budget = { take: () => waitUs, leftBytes: () => 0 }
+  const runner = runnerOf(source, partition, budget, { deadLetters })
+  for (let flap = 0; flap < 60; flap++) {
+    runner.linkUp(new EmptyUpstream(), new Turns())
+    await eventually(() => runner.view.state === 'paused', 'it waits for the budget')
+    runner.linkDown(new EdgeError('EDGE_CONNECTION_LOST', 'the carrier resets'))
+  }
+  waitUs = 0
+  const upstream = new EmptyUpstream()
+  runner.linkUp(upstream, new Turns())
+  await upstream.firstSent.promise
+  assert.deepEqual([letters.length, upstream.sent[0]?.count], [0, 3])
+  runner.close()
 })
