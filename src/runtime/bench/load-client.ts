@@ -5,6 +5,7 @@
  */
 import { systemClock } from '../../clock.ts'
 import { EdgeError } from '../../errors.ts'
+import { randomId } from '../../random-id.ts'
 import { Connection, type ConnectionCredentials, type Dial, fixedPatience } from '../../sdk/index.ts'
 import type { RecordBatch } from '../../sdk/wire/batch.ts'
 import { CODE } from '../../sdk/wire/codes.ts'
@@ -103,7 +104,7 @@ async function openNewer({ dial, credentials }: LoadTarget, signal: AbortSignal)
       heartbeatIntervalMs: 0,
       maxInFlight: 1,
       clock: systemClock,
-      randomU128,
+      randomU128: randomId,
     },
     signal,
   )
@@ -133,8 +134,3 @@ const pollBody = ({ stream, topic, partitionId }: LoadPlace, offset: bigint, cou
     count,
     autoCommit: false,
   }) as const
-
-function randomU128(): bigint {
-  const [low = 1n, high = 0n] = crypto.getRandomValues(new BigUint64Array(2))
-  return (high << 64n) | low || 1n
-}

@@ -1,4 +1,5 @@
 /** Single sends and polls. `Producer` and `Consumer` are built on them. */
+import { randomId } from '../../random-id.ts'
 import { type OutgoingMessage, type PolledMessage, packMessages, unpackMessages } from '../client/messages.ts'
 import type { RecordBatch } from '../wire/batch.ts'
 import { CODE } from '../wire/codes.ts'
@@ -95,10 +96,4 @@ export class MessagesApi {
   async flush(stream: Identifier, topic: Identifier, partitionId: number, isFsync: boolean): Promise<void> {
     await this.#requester.request(CODE.flushUnsavedBuffer, { stream, topic, partitionId, isFsync })
   }
-}
-
-function randomId(): bigint {
-  const words = crypto.getRandomValues(new BigUint64Array(2))
-  const id = ((words[0] ?? 0n) << 64n) | (words[1] ?? 0n)
-  return id === 0n ? 1n : id
 }

@@ -5,6 +5,7 @@
  */
 import { type Clock, systemClock, US_MS } from '../../clock.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
+import { randomId } from '../../random-id.ts'
 import { GroupsApi } from '../api/groups.ts'
 import { MessagesApi } from '../api/messages.ts'
 import { OffsetsApi } from '../api/offsets.ts'
@@ -155,7 +156,7 @@ export class Client implements Requester, AsyncDisposable {
           heartbeatIntervalMs: options.heartbeatIntervalMs,
           maxInFlight: SDK_DEFAULTS.maxInFlight,
           clock: this.clock,
-          randomU128,
+          randomU128: randomId,
         },
         this.#abort.signal,
       )
@@ -249,10 +250,4 @@ function isHopeless(error: unknown): boolean {
 function isReadOnly<C extends CommandCode>(code: C, body: RequestBody<C>): boolean {
   if (code === CODE.pollMessages) return !(body as RequestBody<typeof CODE.pollMessages>).autoCommit
   return operationOf(code) === OPERATION.nonReplicated && code !== CODE.flushUnsavedBuffer
-}
-
-function randomU128(): bigint {
-  const words = crypto.getRandomValues(new BigUint64Array(2))
-  const id = ((words[0] ?? 0n) << 64n) | (words[1] ?? 0n)
-  return id === 0n ? 1n : id
 }

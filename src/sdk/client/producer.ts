@@ -7,6 +7,7 @@
  */
 import { US_MS } from '../../clock.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
+import { randomId } from '../../random-id.ts'
 import type { MessagesApi } from '../api/messages.ts'
 import { SDK_DEFAULTS } from '../defaults.ts'
 import { sleep } from '../sleep.ts'
@@ -377,10 +378,4 @@ function sizeOf(message: SpooledMessage): number {
 function aborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve()
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
-}
-
-function randomId(): bigint {
-  const words = crypto.getRandomValues(new BigUint64Array(2))
-  const id = ((words[0] ?? 0n) << 64n) | (words[1] ?? 0n)
-  return id === 0n ? 1n : id
 }

@@ -1,6 +1,7 @@
 /** A central server over Iggy's binary protocol, both generations, over TCP, TLS or WebTransport. */
 import { type Clock, US_MS } from '../../clock.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
+import { randomId } from '../../random-id.ts'
 import { Connection, type ConnectionTarget, dialOf } from '../../sdk/index.ts'
 import type { StoredBatch } from '../../sdk/wire/batch.ts'
 import { CODE, type CommandCode } from '../../sdk/wire/codes.ts'
@@ -42,7 +43,7 @@ export async function openBinaryUpstream(settings: BinaryUpstreamSettings, signa
       heartbeatIntervalMs,
       maxInFlight,
       clock,
-      randomU128,
+      randomU128: randomId,
     },
     signal,
   )
@@ -158,10 +159,4 @@ function idsOf(batch: StoredBatch): TailMessage[] {
     found.push({ offset: batch.baseOffset + BigInt(index), id })
   }
   return found
-}
-
-function randomU128(): bigint {
-  const words = crypto.getRandomValues(new BigUint64Array(2))
-  const id = ((words[0] ?? 0n) << 64n) | (words[1] ?? 0n)
-  return id === 0n ? 1n : id
 }
