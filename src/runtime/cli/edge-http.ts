@@ -1,7 +1,8 @@
 /** Asks a running edge over HTTP: for what Iggy's binary protocol has no command. */
 import { EdgeError } from '../../errors.ts'
+import { parseJson } from '../../exact-json.ts'
 import type { ConnectionCredentials } from '../../sdk/index.ts'
-import { parseJson, stringifyExact } from '../http/json.ts'
+import { stringifyExact } from '../http/json.ts'
 
 const TIMEOUT_MS = 10_000
 

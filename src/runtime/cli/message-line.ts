@@ -5,7 +5,8 @@
  * Bytes are base64; `id` is decimal text, as it may have 39 digits. Only `payload` is needed to send a line again.
  */
 import { EdgeError, messageOf } from '../../errors.ts'
-import { parseJson, stringifyExact } from '../http/json.ts'
+import { parseJson } from '../../exact-json.ts'
+import { stringifyExact } from '../http/json.ts'
 
 export interface MessageLine {
   readonly stream: string

@@ -5,7 +5,7 @@
  * Clients of Iggy decode the payload and read `sub`, the user id as decimal text.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { parseJson } from './json.ts'
+import { parseJson } from '../../exact-json.ts'
 
 export interface AccessClaims {
   /** Names this token among all: what a logout revokes. */

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { EdgeError } from '../../errors.ts'
-import { parseJson } from './json.ts'
+import { parseJson } from '../../exact-json.ts'
 import { rejection } from './rejection.ts'
 import type { Shape } from './shape.ts'
 

@@ -1,7 +1,7 @@
 /** Turns errors into replies: Iggy's JSON with its number, name and field, or the plain sentence of a rejection. Pure. */
 import { type EdgeError, ERROR_TABLE } from '../../errors.ts'
 import { IGGY_ERROR_NAMES } from '../../sdk/wire/error-codes.ts'
-import { ERROR_MAP, iggyCodeOf } from '../server/error-map.ts'
+import { ERROR_MAP, iggyCodeFor } from '../server/error-map.ts'
 import { json, plain, type Reply } from './http-types.ts'
 import { rejectionStatus } from './rejection.ts'
 
@@ -34,7 +34,7 @@ export function errorReply(error: EdgeError): Reply {
     const reply = plain(error.message, rejected)
     return rejected === 503 ? withRetry(reply) : reply
   }
-  const iggyCode = NAME_CODES[String(error.details.owner)] ?? iggyCodeOf(error, 'vsr')
+  const iggyCode = NAME_CODES[String(error.details.owner)] ?? iggyCodeFor(error, 'vsr')
   const httpStatus = ERROR_MAP[error.code].http
   const names: Readonly<Record<number, string>> = IGGY_ERROR_NAMES
   // What went wrong inside is for the log, not for a peer.

@@ -7,9 +7,9 @@
  */
 import type { Clock } from '../../clock.ts'
 import { toEdgeError } from '../../errors.ts'
+import { parseJson } from '../../exact-json.ts'
 import type { Logger } from '../../logger.ts'
 import { type IssuerKey, importIssuerKey, isValidExternalToken, readExternalToken } from './external-token.ts'
-import { parseJson } from './json.ts'
 import type { TrustedIssuerSettings } from './settings.ts'
 
 /** @returns the text behind a URL. Throws whatever goes wrong. */

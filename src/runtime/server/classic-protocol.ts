@@ -16,7 +16,7 @@ import type { PollMessagesResponse } from '../../sdk/wire/commands/messages.ts'
 import type { Writer } from '../../sdk/wire/writer.ts'
 import type { Caller, ClientSession } from '../broker/index.ts'
 import { dispatch, isHandled } from './dispatch.ts'
-import { iggyCodeOf } from './error-map.ts'
+import { iggyCodeFor } from './error-map.ts'
 import type { CommandContext } from './handlers/handler.ts'
 import type { IncomingRequest, Protocol, Reply } from './protocol.ts'
 import type { ServerContext } from './server-context.ts'
@@ -39,7 +39,7 @@ class ClassicRequest implements IncomingRequest {
   }
 
   writeFailure(writer: Writer, error: EdgeError): void {
-    writeStatusFrame(writer, iggyCodeOf(error, 'classic'))
+    writeStatusFrame(writer, iggyCodeFor(error, 'classic'))
   }
 }
 

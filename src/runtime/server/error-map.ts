@@ -120,6 +120,6 @@ export const ERROR_MAP = {
 } as const satisfies Record<ErrorCode, ErrorFace>
 
 /** @returns Iggy's number of the error in a protocol generation. */
-export function iggyCodeOf(error: EdgeError, dialect: 'classic' | 'vsr'): number {
+export function iggyCodeFor(error: EdgeError, dialect: 'classic' | 'vsr'): number {
   return ERROR_MAP[error.code][dialect]
 }

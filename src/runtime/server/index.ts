@@ -11,7 +11,7 @@ import { StreamClient } from './stream-client.ts'
 
 export type { ByteSession, ByteTransport, StreamCarrier, StreamSession } from './byte-session.ts'
 export * from './defaults.ts'
-export { ERROR_MAP, type ErrorFace, iggyCodeOf } from './error-map.ts'
+export { ERROR_MAP, type ErrorFace, iggyCodeFor } from './error-map.ts'
 export { STREAM_CLIENT_CODES } from './stream-client.ts'
 export { type Listener, listenTcp, type TcpListener, type TcpListenerOptions } from './tcp-listener.ts'
 export { listenWebsocket, type WebsocketListenerOptions } from './websocket-listener.ts'

@@ -1,7 +1,7 @@
 /** Which number and which channel an error takes in a VSR reply. Pure. */
 import type { EdgeError, ErrorCode } from '../../errors.ts'
 import { CODE } from '../../sdk/wire/codes.ts'
-import { iggyCodeOf } from './error-map.ts'
+import { iggyCodeFor } from './error-map.ts'
 
 const RESOURCE_NOT_FOUND = 20
 
@@ -25,7 +25,7 @@ export function vsrCodeOf(error: EdgeError, commandCode: number): number {
   const isSend = commandCode === CODE.sendMessages
   if ((isOffset || isSend) && UNRESOLVED.has(error.code)) return RESOURCE_NOT_FOUND
   if (isOffset && UNREADABLE.has(error.code)) return RESOURCE_NOT_FOUND
-  return iggyCodeOf(error, 'vsr')
+  return iggyCodeFor(error, 'vsr')
 }
 
 export function isDeniedEarly(iggyCode: number): boolean {

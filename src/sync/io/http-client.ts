@@ -3,6 +3,7 @@ import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 import type { Duplex } from 'node:stream'
 import { EdgeError, messageOf } from '../../errors.ts'
+import { parseJson } from '../../exact-json.ts'
 import { errorOfStatus, openSocket, type TcpOptions } from '../../sdk/index.ts'
 import type { ConnectionEnds } from './connection-ends.ts'
 
@@ -49,7 +50,7 @@ export class HttpClient {
       const answer = await this.#exchange(call, signal)
       const text = await textOf(answer)
       const status = answer.statusCode ?? 0
-      if (status >= 200 && status < 300) return text === '' ? null : parseExactly(text)
+      if (status >= 200 && status < 300) return text === '' ? null : parseAnswer(text)
       throw refusal(call, status, text, answer.headers['retry-after'])
     } catch (cause) {
       if (cause instanceof EdgeError) throw cause
@@ -142,15 +143,9 @@ async function textOf(answer: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** Integers beyond 2^53 come as bigint, all other numbers as they are. */
-function parseExactly(text: string): unknown {
-  const revive = (_key: string, value: unknown, context?: { readonly source?: string }): unknown => {
-    const source = context?.source
-    if (typeof value !== 'number' || source === undefined || Number.isSafeInteger(value)) return value
-    return /^-?\d+$/.test(source) ? BigInt(source) : value
-  }
+function parseAnswer(text: string): unknown {
   try {
-    return JSON.parse(text, revive)
+    return parseJson(text)
   } catch (cause) {
     throw new EdgeError('EDGE_FRAME_INVALID', 'answer: expected JSON', { cause })
   }
@@ -158,7 +153,7 @@ function parseExactly(text: string): unknown {
 
 function refusal(call: HttpCall, status: number, text: string, retryAfter: string | undefined): EdgeError {
   const what = `${call.method} ${call.path.split('?')[0]}`
-  const iggyCode = iggyCodeOf(text)
+  const iggyCode = iggyCodeIn(text)
   const error =
     iggyCode === undefined
       ? new EdgeError('EDGE_UPSTREAM_REFUSED', `${what}: the server answers ${status}`)
@@ -173,7 +168,7 @@ function refusal(call: HttpCall, status: number, text: string, retryAfter: strin
 }
 
 /** The body's `id`; errors of the HTTP layer itself repeat the status there. */
-function iggyCodeOf(text: string): number | undefined {
+function iggyCodeIn(text: string): number | undefined {
   try {
     const body: unknown = JSON.parse(text)
     if (typeof body !== 'object' || body === null || !('id' in body) || !('code' in body)) return undefined

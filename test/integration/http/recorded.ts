@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { Agent, request as sendRequest } from 'node:http'
 import { join } from 'node:path'
-import { parseJson } from '../../../src/runtime/http/json.ts'
+import { parseJson } from '../../../src/exact-json.ts'
 
 export interface Step {
   readonly n: number
