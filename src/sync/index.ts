@@ -2,10 +2,11 @@
  * Store and forward: carries local topics to central servers, each record once and in order per partition, over links and
  * servers that come and go. What it promises and what its states mean: `docs/sync.md`.
  */
+import type { Sync } from './api.ts'
 import { readSyncOptions, type SyncOptions } from './options.ts'
 import type { SyncPorts } from './ports.ts'
-import type { SyncState } from './state.ts'
 
+export type { Sync } from './api.ts'
 export { parseRoute, type RouteSpec } from './core/route.ts'
 export { SYNC_DEFAULTS } from './defaults.ts'
 export { readSyncOptions, type SyncOptions, type UpstreamSpec } from './options.ts'
@@ -24,14 +25,6 @@ export type {
 } from './ports.ts'
 export { SYNC_ROUTE_SETTINGS, SYNC_UPSTREAM_SETTINGS, upstreamSpecOf } from './settings.ts'
 export type { SyncPartitionState, SyncReason, SyncState, UpstreamState } from './state.ts'
-
-export interface Sync extends AsyncDisposable {
-  state(): SyncState
-  /** Tries every link that waits, now. */
-  probe(): void
-  /** Stops at once and resolves when nothing of it runs. Idempotent. */
-  close(): Promise<void>
-}
 
 /**
  * Starts forwarding. Call it before anything new is appended: what the log holds at this moment is what an earlier process
