@@ -20,6 +20,7 @@ import {
 import type { Cron } from './cron.ts'
 import type { FileSystem } from './io/file-system.ts'
 import type { DropTotals } from './metadata/log-tables.ts'
+import { lowestOffsetInUse } from './offsets-in-use.ts'
 import { partitionText, topicText } from './place-text.ts'
 import type { AppendGate, JournalHead, ReportFinding, SegmentHost, StuckJournalHost } from './ports.ts'
 import type { Quarantine } from './quarantine.ts'
@@ -239,7 +240,7 @@ export class RetentionLoop implements AppendGate {
     const [sealed, active] = [segments.sealedSegments(key), segments.activeSegment(key)]
     // Found by a look at every batch, so only where they may go.
     const inJournal = messageExpiryUs === null && maxSizeBytes === null ? [] : segments.journalSegments(key)
-    const barrierOffset = this.#barrierOf(key)
+    const barrierOffset = lowestOffsetInUse(this.#options.metadata, key)
     return { key, sizeBytes, sealed, inJournal, active, barrierOffset, journalHead: journalHead ?? null }
   }
 
@@ -251,18 +252,6 @@ export class RetentionLoop implements AppendGate {
   #budget(totalBytes: number) {
     const { disk_budget: budget, free_space_floor: freeFloor } = this.#options.settings
     return planDiskBudget({ budget, freeFloor }, totalBytes)
-  }
-
-  /** The one who is furthest behind. */
-  #barrierOf(key: number): bigint | null {
-    let barrier: bigint | null = null
-    for (const { offset } of this.#options.metadata.offsetsOf(key)) {
-      if (barrier === null || offset < barrier) barrier = offset
-    }
-    for (const { row } of this.#options.metadata.cursorsOf(key)) {
-      if (barrier === null || row.confirmedOffset < barrier) barrier = row.confirmedOffset
-    }
-    return barrier
   }
 
   /** What cannot be dropped in one place holds up nothing else. @returns the first failure. */
@@ -310,7 +299,7 @@ export class RetentionLoop implements AppendGate {
   /** What somebody still needs stays. For age and size nothing goes that was not planned; for the disk files may have grown since. */
   #lastToGo({ key, reason, segments }: Eviction): bigint | null {
     if (reason === 'disk-budget-unread') return null
-    const barrier = this.#barrierOf(key)
+    const barrier = lowestOffsetInUse(this.#options.metadata, key)
     const planned = reason === 'disk-budget' ? undefined : segments.at(-1)
     if (planned === undefined) return barrier
     return barrier === null ? planned.endOffset - 1n : earlier(barrier, planned.endOffset - 1n)

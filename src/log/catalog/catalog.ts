@@ -29,10 +29,8 @@ import {
   topicsFolder,
 } from './layout.ts'
 import { isNameValid } from './name.ts'
+import { checkPartitionCount } from './partition-count.ts'
 import { MAX_STREAMS, MAX_TOPICS_PER_STREAM, type Registry, StreamEntry, TopicEntry } from './registry.ts'
-
-/** As in Iggy. */
-export const MAX_PARTITIONS_PER_REQUEST = 1000
 
 export interface StoreCatalogParts extends CatalogStepsParts {
   readonly clock: Clock
@@ -208,7 +206,7 @@ export class StoreCatalog implements Catalog, DescriptorStore {
       if (id >= MAX_TOPICS_PER_STREAM) {
         throw new EdgeError('EDGE_TOO_MANY_TOPICS', `stream ${streamId} has ${MAX_TOPICS_PER_STREAM} topics already`)
       }
-      this.#checkPartitionCount(spec.partitionCount, 0)
+      this.#checkRoomFor(spec.partitionCount, 0)
       // Rows of an earlier topic of that id, if their removal failed: they must not become this one's.
       if (this.#parts.metadata.hasGroupRows(streamId, id)) this.#parts.metadata.forget([{ streamId, topicId: id }], [])
       const partitions = await this.#newPartitions(spec.partitionCount)
@@ -259,7 +257,7 @@ export class StoreCatalog implements Catalog, DescriptorStore {
   addPartitions(streamId: number, topicId: number, count: number): Promise<void> {
     return this.#change(async () => {
       const topic = this.#topicAt(streamId, topicId)
-      this.#checkPartitionCount(count, 1)
+      this.#checkRoomFor(count, 1)
       const added = await this.#newPartitions(count)
       const partitions = [...topic.partitionDescriptors, ...added]
       await this.#writeTopic(topic, { ...topic.descriptor(), partitions })
@@ -272,7 +270,7 @@ export class StoreCatalog implements Catalog, DescriptorStore {
     return this.#change(async () => {
       const topic = this.#topicAt(streamId, topicId)
       const present = topic.partitionDescriptors.length
-      if (count < 1 || count > MAX_PARTITIONS_PER_REQUEST) throw tooManyPartitions(count)
+      checkPartitionCount(count, 1)
       if (count > present) {
         const text = `${topicText(this, topic)} has ${present} partitions, ${count} were to be removed`
         throw new EdgeError('EDGE_PARTITION_COUNT_INVALID', text, { details: { present, count } })
@@ -387,8 +385,8 @@ export class StoreCatalog implements Catalog, DescriptorStore {
     return undefined
   }
 
-  #checkPartitionCount(count: number, min: number): void {
-    if (!Number.isInteger(count) || count < min || count > MAX_PARTITIONS_PER_REQUEST) throw tooManyPartitions(count)
+  #checkRoomFor(count: number, min: 0 | 1): void {
+    checkPartitionCount(count, min)
     const { maxPartitions } = this.#parts
     if (this.#partitionCount + count <= maxPartitions) return
     const text = `${this.#partitionCount} partitions exist and ${maxPartitions} are allowed, ${count} more were asked for`
@@ -413,9 +411,4 @@ function checkName(kind: string, name: string): void {
 
 function nameTaken(code: 'EDGE_STREAM_NAME_TAKEN' | 'EDGE_TOPIC_NAME_TAKEN', kind: string, name: string): EdgeError {
   return new EdgeError(code, `${kind} ${JSON.stringify(name)} exists already`, { details: { name } })
-}
-
-function tooManyPartitions(count: number): EdgeError {
-  const text = `a request is for 1..${MAX_PARTITIONS_PER_REQUEST} partitions, found ${count}`
-  return new EdgeError('EDGE_TOO_MANY_PARTITIONS', text, { details: { count } })
 }

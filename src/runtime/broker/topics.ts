@@ -1,14 +1,11 @@
 /** Topics, their partitions and segments. */
 import { EdgeError } from '../../errors.ts'
-import type { Partition, Topic } from '../../log/index.ts'
+import { checkPartitionCount, lowestOffsetInUse, type Topic } from '../../log/index.ts'
 import type { Broker } from './api.ts'
 import { type BrokerContext, findStream, findTopic, getStream, getTopic, partitionMissing } from './context.ts'
 import { purgePartitions } from './purge.ts'
 import { Serial } from './serial.ts'
 import { defaultTopicOptions, resolveTopicOptions } from './topic-options.ts'
-
-/** Partitions one request may make, as in Iggy. */
-const MAX_PARTITIONS_PER_REQUEST = 1000
 
 type Topics = Pick<
   Broker,
@@ -35,7 +32,7 @@ export function createTopics(context: BrokerContext): Topics {
     topic: (caller, streamId, id) => findTopic(context, caller, streamId, id, 'get-topic'),
 
     async createTopic(caller, streamId, request) {
-      if (request.partitionCount > MAX_PARTITIONS_PER_REQUEST) throw tooMany(request.partitionCount)
+      checkPartitionCount(request.partitionCount, 0)
       const options = resolveTopicOptions(
         request.options,
         defaultTopicOptions(context.topicDefaults),
@@ -74,13 +71,13 @@ export function createTopics(context: BrokerContext): Topics {
     },
 
     async createPartitions(caller, streamId, id, count) {
-      if (count < 1 || count > MAX_PARTITIONS_PER_REQUEST) throw tooMany(count)
+      checkPartitionCount(count, 1)
       const topic = getTopic(context, caller, streamId, id, 'manage-topic')
       await repartitioning(context, topic, () => catalog.addPartitions(topic.streamId, topic.id, count))
     },
 
     async deletePartitions(caller, streamId, id, count) {
-      if (count < 1 || count > MAX_PARTITIONS_PER_REQUEST) throw tooMany(count)
+      checkPartitionCount(count, 1)
       const topic = getTopic(context, caller, streamId, id, 'manage-topic')
       if (count > topic.partitions.length) {
         const message = `partitions to delete: expected at most ${topic.partitions.length}, found ${count}`
@@ -93,19 +90,8 @@ export function createTopics(context: BrokerContext): Topics {
       const topic = getTopic(context, caller, streamId, id, 'manage-topic')
       const partition = topic.partitions[partitionId]
       if (partition === undefined) throw partitionMissing(topic, partitionId)
-      if (count > 0) await partition.deleteSegments(count, barrierOf(partition))
+      if (count > 0) await partition.deleteSegments(count, lowestOffsetInUse(metadata, partition.key))
     },
-  }
-
-  /** The lowest offset a consumer or a sync route still needs; null when nobody reads the partition. */
-  function barrierOf(partition: Partition): bigint | null {
-    let lowest: bigint | null = null
-    const lower = (offset: bigint) => {
-      if (lowest === null || offset < lowest) lowest = offset
-    }
-    for (const { offset } of metadata.offsetsOf(partition.key)) lower(offset)
-    for (const { row } of metadata.cursorsOf(partition.key)) lower(row.confirmedOffset)
-    return lowest
   }
 }
 
@@ -120,9 +106,4 @@ async function repartitioning(context: BrokerContext, topic: Topic, change: () =
       group.assignment.repartition(count, context.clock.monotonicUs())
     }
   }
-}
-
-function tooMany(count: number): EdgeError {
-  const message = `partitions in one request: expected 1..${MAX_PARTITIONS_PER_REQUEST}, found ${count}`
-  return new EdgeError('EDGE_TOO_MANY_PARTITIONS', message)
 }
