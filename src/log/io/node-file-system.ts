@@ -24,7 +24,7 @@ export function createNodeFileSystem(root: string): FileSystem {
         fs.mkdirSync(at(path), { recursive: true })
       }),
     rename: (from, to) => checked(at(from), () => fs.renameSync(at(from), at(to))),
-    unlink: (path) => checked(at(path), () => fs.rmSync(at(path), { force: true })),
+    unlink: (path) => checked(at(path), () => unlinkIfThere(at(path))),
     removeDirectory: (path) => removeDirectory(at(path)),
     syncDirectory: (path) => syncDirectory(at(path)),
     space: () => checked(root, () => spaceOf(root)),
@@ -89,6 +89,15 @@ async function syncDirectory(path: string): Promise<void> {
 function spaceOf(root: string): DiskSpace {
   const { bavail, blocks, bsize } = fs.statfsSync(root)
   return { freeBytes: bavail * bsize, totalBytes: blocks * bsize }
+}
+
+/** Not by `rmSync`: of a file system that is read-only its errors have no code. */
+function unlinkIfThere(path: string): void {
+  try {
+    fs.unlinkSync(path)
+  } catch (error) {
+    if (systemCodeOf(error) !== 'ENOENT') throw error
+  }
 }
 
 class NodeFile implements LogFile {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -84,4 +85,19 @@ test('an open that fails late leaves no file open and no lock behind', async () 
     [],
   )
   await (await open(path)).close()
+})
+
+test('a file system that is read-only is named where a file is to be removed', {
+  skip: spawnSync('unshare', ['-rm', 'true']).status === 0 ? false : 'no namespaces here',
+}, () => {
+  const path = join(folder, 'read-only')
+  mkdirSync(path)
+  writeFileSync(join(path, 'reserve'), '')
+  const source = join(import.meta.dirname, '../../../src/log/io/node-file-system.ts')
+  const program = `import { createNodeFileSystem } from '${source}'; createNodeFileSystem('${path}').unlink('reserve')`
+  const readOnly = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && exec "$2" --input-type=module -e "$3"'
+  const result = spawnSync('unshare', ['-rm', 'sh', '-c', readOnly, 'sh', path, process.execPath, program], {
+    encoding: 'utf8',
+  })
+  assert.match(result.stderr, /EROFS \(the file system is read-only\) on .*\/reserve/)
 })
