@@ -102,11 +102,18 @@ export class AppendPath {
 
   submit(batch: PendingBatch, partition: LogPartition, recordsView: Uint8Array, tag: ProducerTag | undefined): void {
     const { journal, large } = this.#options
-    this.counters.appendedMessages += batch.fields.count
-    this.counters.appendedRecordBytes += recordsView.length
-    if (this.isLarge(recordsView.length) || large.holds(partition, tag))
+    if (this.isLarge(recordsView.length) || large.holds(partition, tag)) {
       large.append(partition, batch, recordsView, tag)
-    else journal.append(batch, partition.watermark.isBuffered, recordsView, tag)
+      return
+    }
+    this.entered(batch.fields.count, recordsView.length)
+    journal.append(batch, partition.watermark.isBuffered, recordsView, tag)
+  }
+
+  /** Counts what reaches the journal. */
+  entered(messageCount: number, recordsSize: number): void {
+    this.counters.appendedMessages += messageCount
+    this.counters.appendedRecordBytes += recordsSize
   }
 
   /**

@@ -12,6 +12,7 @@ export class DiskTrouble {
   readonly #report: ReportFinding
   /** The mark is taken away once this start is on record, unless a sync fails here as well. */
   #isMarkOld: boolean
+  #isLargeRefused = false
 
   constructor(fileSystem: FileSystem, report: ReportFinding) {
     this.#fileSystem = fileSystem
@@ -37,6 +38,24 @@ export class DiskTrouble {
 
   ended(): void {
     this.#report({ event: 'log.append.resumed', level: 'warn', text: 'the disk takes appends again', fields: {} })
+  }
+
+  /** A large batch has its file, or the disk refused it, while small ones may still find room in the journal. Told once. */
+  stored(refusal: EdgeError | undefined): void {
+    const isRefused = refusal !== undefined
+    if (isRefused === this.#isLargeRefused) return
+    this.#isLargeRefused = isRefused
+    if (!isRefused) {
+      const text = 'the disk takes large batches again'
+      this.#report({ event: 'log.append.resumed', level: 'warn', text, fields: {} })
+      return
+    }
+    this.#report({
+      event: 'log.append.large_refused',
+      level: 'error',
+      text: `the disk refuses large batches, their senders are told to try again: ${refusal.message}`,
+      fields: { error_code: refusal.code },
+    })
   }
 
   startRecorded(): void {

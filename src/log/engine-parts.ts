@@ -16,7 +16,7 @@ import { Journal } from './io/journal.ts'
 import { JournalFiles, type JournalFilesOptions } from './io/journal-files.ts'
 import { JournalReader } from './io/journal-reader.ts'
 import type { FoundJournal } from './io/journal-recovery.ts'
-import { LargeBatches } from './io/large-batches.ts'
+import { LargeBatches, type LargeBatchesOptions } from './io/large-batches.ts'
 import { PartitionReader } from './io/partition-reader.ts'
 import { Repacker } from './io/repacker.ts'
 import { SegmentFiles } from './io/segment-files.ts'
@@ -182,15 +182,19 @@ export function createReader(
   return new PartitionReader(new JournalReader(needs.journal, needs.files, bodyChecksum, buffer), needs.segmentFiles)
 }
 
-export function createLargeBatches(options: EngineOptions, writing: SegmentWriting, journal: Journal): LargeBatches {
+export function createLargeBatches(
+  options: EngineOptions,
+  writing: SegmentWriting,
+  needs: Pick<LargeBatchesOptions, 'journal' | 'stored' | 'entered'>,
+): LargeBatches {
   const { fileSystem, scheduler, storeIdBytes, codec = zstdCodec, keys = noKeys } = options
   return new LargeBatches({
     ...writing,
+    ...needs,
     fileSystem,
     scheduler,
     codec,
     checksum: bodyChecksum,
-    journal,
     storeIdBytes,
     keys,
     randomU32: randomU32Of(options),

@@ -181,7 +181,15 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       written: (sizeBytes, syncCount) => this.#spend(sizeBytes, syncCount),
       placed: (partition, refusal) => this.#folders.placed(partition, refusal),
     }
-    this.#large = createLargeBatches(options, writing, journal)
+    this.#large = createLargeBatches(options, writing, {
+      journal,
+      stored: (refusal) => {
+        trouble.stored(refusal)
+        // What may be dropped goes now, not at the next time of the schedule.
+        if (refusal?.code === 'EDGE_DISK_FULL') this.#gate?.segmentsChanged()
+      },
+      entered: (messageCount, recordsSize) => this.#appends.entered(messageCount, recordsSize),
+    })
     this.#appends = new AppendPath({ journal, large: this.#large, producers, clock, scheduler })
     this.#repacker = createRepacker(options, writing, {
       segments: segmentFiles,

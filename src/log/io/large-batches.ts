@@ -57,6 +57,10 @@ export interface LargeBatchesOptions {
   readonly written: (sizeBytes: number, syncCount: number) => void
   /** The partition's folder took the file, or did not, which lies in its refuge then. */
   readonly placed: (partition: LogPartition, refusal: EdgeError | undefined) => void
+  /** A batch has its file, or the disk refused it. */
+  readonly stored: (refusal: EdgeError | undefined) => void
+  /** What was taken has reached the journal: until then it may be given up. */
+  readonly entered: (messageCount: number, recordsSize: number) => void
 }
 
 interface Waiting {
@@ -134,7 +138,7 @@ export class LargeBatches {
       return
     }
     this.#refuseWhenClosed()
-    const segment = await this.#writeFile(partition, waiting)
+    const segment = await this.#store(partition, waiting)
     try {
       await this.#enter(waiting, referenceTo(segment), segment)
     } catch (error) {
@@ -144,9 +148,23 @@ export class LargeBatches {
     }
   }
 
+  async #store(partition: LogPartition, waiting: Waiting): Promise<Segment> {
+    const { stored } = this.#options
+    try {
+      const segment = await this.#writeFile(partition, waiting)
+      stored(undefined)
+      return segment
+    } catch (error) {
+      // Of a partition that was deleted meanwhile the folder is gone, which is nobody's trouble.
+      if (!partition.isRemoved) stored(toEdgeError(error))
+      throw error
+    }
+  }
+
   /** Waits for room in the journal, and appends in the turn in which there is some. */
-  async #enter({ partition, batch, tag }: Waiting, bodyView: Uint8Array, segment?: Segment): Promise<void> {
-    const { journal } = this.#options
+  async #enter(waiting: Waiting, bodyView: Uint8Array, segment?: Segment): Promise<void> {
+    const { partition, batch, recordsBytes, tag } = waiting
+    const { journal, entered } = this.#options
     while (!journal.hasRoom(MAX_TAG_SIZE + bodyView.length)) {
       if (journal.refusal !== undefined) throw journal.refusal
       this.#refuseWhenClosed()
@@ -155,6 +173,7 @@ export class LargeBatches {
     if (partition?.isRemoved) throw new EdgeError('EDGE_PARTITION_NOT_FOUND', 'the partition was deleted meanwhile')
     if (segment !== undefined) partition?.externals.set(batch.fields.baseOffset, segment)
     journal.append(batch, partition?.watermark.isBuffered === true, bodyView, tag)
+    if (partition !== undefined) entered(batch.fields.count, recordsBytes.length)
   }
 
   /** A closed journal has no room ever again. */

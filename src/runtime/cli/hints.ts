@@ -41,6 +41,7 @@ const HINTS: Partial<Readonly<Record<ErrorCode, string>>> = {
   EDGE_STORE_NEWER: 'nothing was changed',
   EDGE_TOPIC_FULL: 'raise its size (topic update --max-size) or let old messages expire',
   EDGE_BACKPRESSURE: 'the server is busy: try again',
+  EDGE_APPEND_FAILED: 'its disk refuses or has no room for it: iggy-edge status tells why',
   EDGE_DISK_FULL: 'free space, or lower retention and the disk budget',
 }
 

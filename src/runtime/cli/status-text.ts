@@ -37,7 +37,8 @@ function checksOf({ checks = [] }: HealthView): string {
   return bad
     .map(({ name, state, cause, action, for_seconds: seconds }) => {
       const why = cause === '' ? '' : `: ${cause}`
-      return `! ${name} ${state} for ${formatSpan(Number(seconds) * 1_000_000)}${why}\n  -> ${action}`
+      const since = Number(seconds) === 0 ? 'just now' : `for ${formatSpan(Number(seconds) * 1_000_000)}`
+      return `! ${name} ${state} ${since}${why}\n  -> ${action}`
     })
     .map((text) => text.replace(/[^\P{Cc}\n]+/gu, ' '))
     .join('\n')
@@ -120,7 +121,7 @@ function syncText({ sync, now_us: nowUs }: OverviewView): string {
   if (sync.length === 0) return 'Upstreams: none configured'
   return sync
     .map((route) => {
-      const head = `Upstream ${route.upstream} (${route.address}), ${route.route}: ${route.state}, ${route.lag_messages} waiting, ${route.confirmed_messages} confirmed`
+      const head = `Upstream ${route.upstream} (${route.address}), ${route.route}: ${route.state}, ${route.lag_messages} messages to send, ${route.confirmed_messages} confirmed`
       const last =
         route.last_confirmed_at_us === null ? 'not since the start' : textOf(time(BigInt(route.last_confirmed_at_us)))
       const next =
@@ -154,9 +155,9 @@ function troublesOf(route: OverviewView['sync'][number]): readonly string[] {
 
 function findingsText({ findings }: OverviewView): string {
   if (findings.length === 0) return 'Findings: none'
-  return findings
-    .map(({ at_us: atUs, level, text, action }) => {
-      return `${level === 'error' ? '!' : '-'} ${formatTime(BigInt(atUs))} ${textOf(text)}\n  -> ${action}`
-    })
-    .join('\n')
+  const told = findings.map(({ at_us: atUs, level, text, action }) => {
+    return `${level === 'error' ? '!' : '-'} ${formatTime(BigInt(atUs))} ${textOf(text)}\n  -> ${action}`
+  })
+  // What is over stays in the list, and would else be read as what is wrong now.
+  return ['Found since the start, newest first; what is wrong now stands at the top:', ...told].join('\n')
 }

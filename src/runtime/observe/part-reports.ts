@@ -34,7 +34,9 @@ export function reportLog(log: Pick<Log, 'isWritable' | 'hasRoom' | 'stats' | 'f
 export function reportSpace(log: Pick<Log, 'stats'>): PartReport {
   const { isOverDiskBudget, fullTopicCount } = log.stats()
   const causes = [
-    ...(isOverDiskBudget ? ['the disk is over its budget, and nothing is left to drop'] : []),
+    ...(isOverDiskBudget
+      ? ['the disk is over its budget or under the free-space floor, and nothing is left to drop']
+      : []),
     ...(fullTopicCount > 0
       ? [`${fullTopicCount} full ${fullTopicCount === 1 ? 'topic takes' : 'topics take'} no new messages`]
       : []),
@@ -122,6 +124,9 @@ function folderGone(log: Pick<Log, 'findings'>): LogFinding | undefined {
 }
 
 function lastError(log: Pick<Log, 'findings' | 'isWritable'>): string {
-  const last = log.findings().findLast(({ level }) => level === 'error')
+  const errors = log.findings().filter(({ level }) => level === 'error')
+  // What follows from a refusal, such as a journal file that cannot be emptied, comes after it and is not why.
+  const refusal = log.isWritable ? undefined : errors.findLast(({ event }) => event === 'log.append.refused')
+  const last = refusal ?? errors.at(-1)
   return last?.text ?? (log.isWritable ? '' : 'the disk refuses writes')
 }

@@ -181,6 +181,32 @@ test('a topic that drops nothing loses nothing: its senders wait, and go on as s
   )
 })
 
+test('large batches that the disk refuses are told once, do not count as taken, and are told again when it takes them', async (context) => {
+  const world = await start(context)
+  const { log, disk } = world
+  const partition = await world.partitionOf('pumps', 'drop-oldest')
+  await fill(world)
+  const send = (): Promise<void> => {
+    const recordsView = recordsOf([0], SETTINGS.journal_file_size)
+    return new Promise<void>((resolve, reject) => {
+      const settled = (error: EdgeError | null) => (error === null ? resolve() : reject(error))
+      partition.append({ count: 1, baseOriginUs: 1n, recordsView }, { settled })
+    })
+  }
+  const told = () =>
+    log.findings().flatMap(({ event, text }) => (event.startsWith('log.append.') ? [`${event}: ${text}`] : []))
+  await assert.rejects(send(), { code: 'EDGE_DISK_FULL' })
+  await assert.rejects(send(), { code: 'EDGE_DISK_FULL' })
+  assert.equal(told().length, 1)
+  assert.match(told()[0] ?? '', /^log\.append\.large_refused: the disk refuses large batches, .*ENOSPC/)
+  assert.equal(log.stats().appendedMessages, 0)
+  await append(log, partition, 0)
+  disk.freeBytes = 64 * 1024 * 1024
+  await send()
+  assert.match(told()[1] ?? '', /^log\.append\.resumed: .*large batches/)
+  assert.equal(log.stats().appendedMessages, 2)
+})
+
 test('a start that must write gives up the reserve', async (context) => {
   const { log, disk, path } = await start(context)
   await eventually(() => fs.existsSync(join(path, 'reserve')), 'set up')

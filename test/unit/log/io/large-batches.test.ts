@@ -71,6 +71,8 @@ function createWorld() {
     maxWaitingBytes: MAX_WAITING_BYTES,
     written() {},
     placed() {},
+    stored() {},
+    entered() {},
   })
   const partition = {
     key: 1,

@@ -17,6 +17,13 @@ test('what is not there and is not named by its kind comes with where to look', 
   assert.match(formatError(errorOfStatus(20, 'delete_personal_access_token')), /; iggy-edge token list shows/)
 })
 
+test('messages that a server does not take come with where it says why', () => {
+  assert.match(
+    formatError(errorOfStatus(4010, 'send_messages')),
+    /4010 .*; its disk refuses .* iggy-edge status tells why/,
+  )
+})
+
 test('a command that a server has not is told from a feature that is missing here', () => {
   assert.match(formatError(errorOfStatus(5, 'flush')), /; the server has no such command/)
   assert.equal(formatError(new EdgeError('EDGE_FEATURE_UNAVAILABLE', 'no engine')), 'no engine')

@@ -98,14 +98,30 @@ test('everything that is wrong comes with what to do', () => {
   assert.match(text, /! The disk refuses writes\n {2}-> /)
   assert.match(
     text,
-    /Upstream central .* waiting, 12 waiting, 3 confirmed\n {2}last confirmed not since the start, failures 4, next try in 5 s, 2.0 KiB of 4.0 KiB sent today/,
+    /Upstream central .* waiting, 12 messages to send, 3 confirmed\n {2}last confirmed not since the start, failures 4, next try in 5 s, 2.0 KiB of 4.0 KiB sent today/,
   )
   assert.match(text, /! connection refused\n {2}-> Check the address\./)
   assert.match(text, /! 7 messages were dropped here before they were sent/)
   assert.ok(!text.includes('! 0 messages'))
+  assert.match(
+    text,
+    /^Found since the start, newest first; what is wrong now stands at the top:\n! 2023-11-14T22:13:20/m,
+  )
   assert.match(text, /! 2023-11-14T22:13:20\.000Z offsets 3 to 4 are lost\n {2}-> Check the disk\./)
 })
 
 test('without a user there is health alone, and how to see more', () => {
   assert.match(formatStatus('http://edge', { status: 'ready' }, null), /ready\n\nMore with a user: give --username/)
+})
+
+test('what has just begun is not timed', () => {
+  const check = {
+    name: 'space',
+    state: 'failed',
+    cause: 'the disk is full',
+    action: 'Free space.',
+    for_seconds: 0,
+  } as const
+  const text = formatStatus('http://edge', { status: 'degraded', checks: [check] }, OVERVIEW)
+  assert.match(text, /! space failed just now: the disk is full\n {2}-> Free space\./)
 })

@@ -62,6 +62,10 @@ test('a log whose disk refuses is failed, and says why', () => {
   } as const
   const refusing = { isWritable: false, hasRoom: () => true, stats: () => log.stats(), findings: () => [finding] }
   assert.equal(reportLog(refusing).cause, 'no space left on device')
+  const refusal = { ...finding, event: 'log.append.refused', text: 'the disk refuses' }
+  const later = { ...finding, event: 'log.repack.failed', text: 'messages cannot be moved' }
+  const findings = () => [finding, refusal, later]
+  assert.equal(reportLog({ ...refusing, findings }).cause, 'the disk refuses')
 })
 
 test('a data folder that is gone is the cause, not the errors that follow from it, and comes with what to do', () => {
