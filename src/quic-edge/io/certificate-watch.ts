@@ -27,7 +27,6 @@ export class CertificateWatch {
   #replace: Replace = () => {}
   #timer: NodeJS.Timeout | undefined
   #reloading: Promise<boolean> | undefined
-  #told = ''
   #isClosed = false
 
   constructor(options: CertificateWatchOptions, current: Certificate) {
@@ -64,12 +63,13 @@ export class CertificateWatch {
     const { listener, logger } = this.#options
     try {
       await this.reload()
-      this.#told = ''
+      this.#current = { ...this.#current, trouble: '' }
     } catch (error) {
       const { code, message } = toEdgeError(error)
       // Once, not at every look: it stays so until somebody acts.
-      if (this.#told !== message) logger.warn('certificate.unusable', { listener, error_code: code, reason: message })
-      this.#told = message
+      if (this.#current.trouble !== message)
+        logger.warn('certificate.unusable', { listener, error_code: code, reason: message })
+      this.#current = { ...this.#current, trouble: message }
     }
   }
 

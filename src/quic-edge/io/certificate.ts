@@ -15,6 +15,7 @@ import {
   sign,
   X509Certificate,
 } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { mkdir, open, readFile, rename, writeFile } from 'node:fs/promises'
 import { hostname, networkInterfaces } from 'node:os'
 import path from 'node:path'
@@ -44,6 +45,8 @@ export interface Certificate {
   readonly notBeforeMs: number
   readonly notAfterMs: number
   readonly isSelfSigned: boolean
+  /** Why what its files hold now cannot be used, while this one is served on; empty or missing when all is well. */
+  readonly trouble?: string
 }
 
 export interface LoadOptions {
@@ -198,17 +201,25 @@ async function keptCertificate(file: string, logger: Logger): Promise<Certificat
     refuseOtherThanFile(file)
     pem = await readFile(file, 'utf8')
   } catch (error) {
-    if (systemCodeOf(error) === 'ENOENT') return undefined
-    throw error
+    if (systemCodeOf(error) !== 'ENOENT') throw error
+    // The folder is made with the first one.
+    if (existsSync(path.dirname(file))) tellLost(file, 'it was deleted', logger)
+    return undefined
   }
   try {
     // Without the key beside it: the same text as when it was made.
     return describe(new X509Certificate(pem).toString(), pem, true)
   } catch (error) {
-    // With the key whoever pins it is shut out: an operator must know.
-    logger.error('certificate.lost', { path: file, reason: toEdgeError(error).message })
+    tellLost(file, toEdgeError(error).message, logger)
     return undefined
   }
+}
+
+/** With the key whoever pins it is shut out: an operator must know. */
+function tellLost(file: string, reason: string, logger: Logger): void {
+  const text =
+    'a certificate with another key is made: devices that pin the old one need the new hash, which status shows'
+  logger.error('certificate.lost', { path: file, reason, text })
 }
 
 async function keep(file: string, certificate: Certificate): Promise<void> {

@@ -7,7 +7,7 @@ import type { SyncRouteStatus } from './overview.ts'
 export interface ServedCertificate {
   /** The listener that serves it. */
   readonly name: string
-  readonly certificate: { readonly notBeforeMs: number; readonly notAfterMs: number }
+  readonly certificate: { readonly notBeforeMs: number; readonly notAfterMs: number; readonly trouble?: string }
 }
 
 /** Without the log nothing can be promised: it is essential. A log that is waited for must sync, or it is stalled. */
@@ -70,18 +70,29 @@ export function reportFolders(log: Pick<Log, 'stats'>): PartReport {
   }
 }
 
-/** Peers refuse one that does not hold now; whoever pins its hash, or was let in before, goes on. */
+const UNUSABLE_ACTION =
+  'Put the files right: they are taken up within half a minute. Until then a start, also after a power cut, is refused.'
+
+/**
+ * Peers refuse one that does not hold now; whoever pins its hash, or was let in before, goes on. One whose files cannot be
+ * used any more is served until the process ends.
+ */
 export function reportCertificate({ name, certificate }: ServedCertificate, nowUs: bigint): PartReport {
-  const { notBeforeMs, notAfterMs } = certificate
+  const { notBeforeMs, notAfterMs, trouble = '' } = certificate
   const nowMs = Number(nowUs / 1000n)
   const isEarly = nowMs < notBeforeMs
   const bound = isEarly ? `begins ${dateText(notBeforeMs)}` : `ended ${dateText(notAfterMs)}`
   const isValid = !isEarly && nowMs < notAfterMs
+  const causes = [
+    ...(isValid ? [] : [`it ${bound}, and the clock says ${dateText(nowMs)}`]),
+    ...(trouble === '' ? [] : [`the one that was loaded is served on, its files cannot be used: ${trouble}`]),
+  ]
   return {
     name: `certificate ${name}`,
     kind: 'certificate',
-    state: isValid ? 'running' : 'failed',
-    cause: isValid ? '' : `it ${bound}, and the clock says ${dateText(nowMs)}`,
+    state: causes.length === 0 ? 'running' : 'failed',
+    cause: causes.join('; '),
+    action: trouble === '' ? '' : UNUSABLE_ACTION,
     waiting: 0,
     progress: 0,
     isEssential: false,

@@ -58,6 +58,9 @@ test('it is renewed before it ends, when it begins in the future, and when its f
   assert.deepEqual(told, ['certificate.lost'])
   await loadCertificate({ type: 'self-signed', directory: path.join(directory, 'new') }, clock, { logger })
   assert.deepEqual(told, ['certificate.lost'], 'a first one replaces none')
+  rmSync(path.join(directory, 'self-signed.pem'))
+  await loadCertificate(source, clock, { logger })
+  assert.deepEqual(told, ['certificate.lost', 'certificate.lost'])
 })
 
 test('while the clock is not set it stays, whatever the clock shows: its peers know the time', async () => {
@@ -96,11 +99,12 @@ test('one that cannot be renewed is used while it is valid: a full disk is no re
 })
 
 test('one that cannot be read for a while is neither replaced nor written over', async () => {
-  const source = { type: 'self-signed' as const, directory }
+  const folder = path.join(directory, 'new')
+  const source = { type: 'self-signed' as const, directory: folder }
   const told: string[] = []
   const logger = { ...silentLogger, error: (event: string) => void told.push(event) }
   const first = await loadCertificate(source, systemClock, { logger })
-  const file = path.join(directory, 'self-signed.pem')
+  const file = path.join(folder, 'self-signed.pem')
   const pem = readFileSync(file)
   rmSync(file)
   mkdirSync(file)

@@ -107,6 +107,7 @@ test('files that have become unusable are told once by each listener, not at eve
   const parts = { host: '127.0.0.1', port: 0, certificate: source, hasTcpFallback: false, certificateCheckMs: 5 }
   const quic = await startQuicEdge({ ...parts, logger }, { paths: {} })
   context.after(() => quic.close())
+  const whole = readFileSync(file)
   writeFileSync(file, 'half a file')
   const before = looks
   await eventually(() => looks > before + 5 && told.length >= 2, 'some looks at the file')
@@ -118,4 +119,7 @@ test('files that have become unusable are told once by each listener, not at eve
       { ...line, listener: 'webtransport' },
     ],
   )
+  for (const { trouble } of [certificate.current, quic.certificate]) assert.match(trouble ?? '', /self-signed\.pem/)
+  writeFileSync(file, whole)
+  await eventually(() => !certificate.current.trouble && !quic.certificate.trouble, 'the files are right again')
 })

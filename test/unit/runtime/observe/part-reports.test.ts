@@ -41,6 +41,17 @@ test('a certificate that has ended, or begins in the future of a clock that is w
   assert.match(new HealthWatch().observe([late], 0).checks[0]?.action ?? '', /replace the files/)
 })
 
+test('a certificate whose files cannot be used any more is failed while it is served on: the next start needs them', () => {
+  const certificate = { notBeforeMs: 0, notAfterMs: 10_000, trouble: 'ENOENT: cert.pem' }
+  const report = reportCertificate({ name: 'http', certificate }, 5_000_000n)
+  const { status, checks } = new HealthWatch().observe([report], 0)
+  assert.equal(status, 'degraded')
+  assert.match(checks[0]?.cause ?? '', /served on, its files cannot be used: ENOENT: cert\.pem$/)
+  assert.match(checks[0]?.action ?? '', /a start, also after a power cut, is refused/)
+  const righted = reportCertificate({ name: 'http', certificate: { ...certificate, trouble: '' } }, 5_000_000n)
+  assert.equal(righted.state, 'running')
+})
+
 test('a clock that is not trusted degrades, and says why; all else goes on', () => {
   const watch = new HealthWatch()
   assert.equal(watch.observe([reportClock('')], 0).status, 'ready')
