@@ -114,13 +114,17 @@ export function reportClock(distrust: string): PartReport {
 
 const dateText = (ms: number): string => new Date(ms).toISOString()
 
-/** A route that is away is not failed at once: it is stalled when messages wait for too long, unless they are meant to. */
+/**
+ * A route that is away is not failed at once: it is stalled when messages wait for too long, unless they are meant to. One
+ * that is blocked waits for a person.
+ */
 export function reportRoute(route: SyncRouteStatus): PartReport {
   return {
     name: `sync ${route.route}`,
     kind: 'sync',
-    state: route.state === 'stopped' ? 'failed' : 'running',
+    state: route.state === 'stopped' || route.state === 'blocked' ? 'failed' : 'running',
     cause: route.cause,
+    action: route.action,
     waiting: route.state === 'paused' ? 0 : route.lagMessages,
     // What is set aside or passed over is done with, too. What retention gives up is not: it never waits for the upstream.
     progress: route.confirmedMessages + route.deadLetterMessages + route.unreadableMessages,

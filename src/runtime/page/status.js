@@ -108,14 +108,15 @@ export function showDisk(disk, uptimeUs) {
   query('.flash-meter').hidden = !hasFlashBudget
   setText(query('.flash'), `${formatBytes(disk.flash_budget_left_bytes)} left now`)
   setAttribute(query('.flash-meter'), 'value', share(disk.flash_budget_left_bytes, disk.flash_budget_per_day_bytes))
-  const perDay = uptimeUs > 0 ? (disk.written_bytes * DAY_US) / Math.max(uptimeUs, 60e6) : 0
+  const perDay = (disk.written_bytes * DAY_US) / Math.max(uptimeUs, 1)
   const factor = disk.appended_bytes > 0 ? (disk.written_bytes / disk.appended_bytes).toFixed(2) : '–'
   setFacts(query('dl'), [
     ['free on the disk', `${formatBytes(disk.free_bytes)} of ${formatBytes(disk.total_bytes)}`],
     ['written since start', formatBytes(disk.written_bytes)],
     [
       'at this pace a day',
-      `${formatBytes(perDay)}${hasFlashBudget ? ` of ${formatBytes(disk.flash_budget_per_day_bytes)}` : ', no limit'}`,
+      // Below an hour a rate a day says nothing.
+      `${uptimeUs < DAY_US / 24 ? 'known after 1 h' : formatBytes(perDay)}${hasFlashBudget ? ` of ${formatBytes(disk.flash_budget_per_day_bytes)}` : ', no limit'}`,
     ],
     ['written per stored byte', factor],
     [

@@ -172,6 +172,13 @@ test('a route that sets poison aside, or passes over what is damaged, gets on; w
   )
 })
 
+test('a route that only a person can mend is failed at once, also while nothing waits, and says what to do', () => {
+  const action = 'Correct the password.'
+  const blocked = reportRoute({ ...ROUTE, state: 'blocked', lagMessages: 0, action })
+  const { status, checks } = new HealthWatch().observe([blocked], 0)
+  assert.deepEqual([status, checks[0]?.state, checks[0]?.action], ['degraded', 'failed', action])
+})
+
 test('a route that was stopped is failed at once', () => {
   assert.equal(reportRoute({ ...ROUTE, state: 'stopped' }).state, 'failed')
 })
