@@ -33,6 +33,8 @@ const NODE_FLAGS = [
   '--max-semi-space-size=1',
   '--v8-pool-size=1',
   '--disable-warning=ExperimentalWarning',
+  // Sent from habit, to have a log file opened again, it would open a debugger to everybody on the machine.
+  '--disable-sigusr1',
 ]
 
 /** In Node's binary; the digit behind it says whether a program was put in. */

@@ -88,5 +88,8 @@ test('the executable serves as the checkout does', { timeout: TIMEOUT_MS }, asyn
   assert.equal(response.status, 200)
   await using quic = await UdpQuicClient.connect({ address: edge.quic })
   assert.equal((await quic.request(PING)).bytes.toString('hex'), '0000000000000000')
+  // Of Node alone it would open a debugger.
+  process.kill(edge.pid, 'SIGUSR1')
   assert.equal(await edge.stop(), 0)
+  assert.doesNotMatch(JSON.stringify(edge.lines), /Debugger/)
 })

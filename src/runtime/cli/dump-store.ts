@@ -5,7 +5,7 @@ import { createWriteStream } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
-import { EdgeError, messageOf } from '../../errors.ts'
+import { EdgeError, messageOf, systemCodeOf } from '../../errors.ts'
 import { type InspectedTopic, openInspection, type StoreInspection } from '../../log/index.ts'
 import { unpackMessages } from '../../sdk/index.ts'
 import type { CommandContext } from './command.ts'
@@ -34,13 +34,21 @@ export async function dumpStore(values: Values, context: CommandContext): Promis
     }
   } catch (cause) {
     if (cause instanceof EdgeError) throw cause
-    const reason = messageOf(cause)
-    throw new EdgeError('EDGE_IO', `${values.required('output')} cannot be written: ${reason}`, { cause })
+    throw writeError(values.required('output'), cause)
   }
   const errors = inspection.findings.filter(({ level }) => level === 'error')
   for (const { path, text } of errors) context.note(`not saved: ${path} ${text}`)
   context.note(`${count} messages saved${errors.length === 0 ? '' : `, ${errors.length} places could not be read`}`)
   return errors.length === 0
+}
+
+/** A reader that is gone is one too: what it has is not the whole store. */
+function writeError(output: string, cause: unknown): EdgeError {
+  const text =
+    systemCodeOf(cause) === 'EEXIST'
+      ? `${output} is there already; --force replaces it`
+      : `${output === '-' ? 'standard output' : output} cannot be written: ${messageOf(cause)}`
+  return new EdgeError('EDGE_IO', text, { cause })
 }
 
 function chosenTopics(inspection: StoreInspection, values: Values): readonly InspectedTopic[] {

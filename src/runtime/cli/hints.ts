@@ -4,7 +4,7 @@ import { isUsageError } from './grammar.ts'
 
 const HINTS: Partial<Readonly<Record<ErrorCode, string>>> = {
   EDGE_UPSTREAM_UNREACHABLE: 'is the server running there? Name it with --url (or IGGY_URL), HTTP with --http-url',
-  EDGE_CONNECTION_LOST: 'does the server want TLS (--tcp-tls-enabled)?',
+  EDGE_CONNECTION_LOST: 'does the server want TLS (--tcp-tls-enabled), or has it all the connections it may have?',
   EDGE_UPSTREAM_TIMEOUT: 'is the address right, and does a firewall let it through?',
   EDGE_UNAUTHENTICATED: 'give --username and --password, --token, or IGGY_USERNAME and IGGY_PASSWORD',
   EDGE_CREDENTIALS_INVALID: 'check user and password',

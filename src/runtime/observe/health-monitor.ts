@@ -6,6 +6,7 @@ import { connect } from 'node:net'
 import type { Clock } from '../../clock.ts'
 import type { Logger } from '../../logger.ts'
 import { type Check, type Health, HealthWatch, type PartReport } from './health.ts'
+import { type ProbeFailure, probeFailure } from './part-reports.ts'
 
 /** One listener as it says of itself. */
 export interface ListenerReport {
@@ -56,7 +57,8 @@ class Monitor implements HealthMonitor {
   private readonly clock: Clock
   private readonly logger: Logger
   private readonly watch = new HealthWatch()
-  private readonly probes = new Map<string, { answered: number; isWaiting: boolean; cause: string }>()
+  /** Without a failure it was reached the last time. */
+  private readonly probes = new Map<string, { answered: number; failure: ProbeFailure | null }>()
   private readonly timers: NodeJS.Timeout[]
   private running: Promise<Health> | null = null
   private tickedUs: number
@@ -122,26 +124,22 @@ class Monitor implements HealthMonitor {
 
   private async probe(listener: ListenerReport): Promise<void> {
     if (listener.state !== 'running') return
-    const probe = this.probes.get(listener.name) ?? { answered: 0, isWaiting: false, cause: '' }
+    const probe = this.probes.get(listener.name) ?? { answered: 0, failure: null }
     this.probes.set(listener.name, probe)
-    probe.isWaiting = true
-    const failure = await connectOnce(listener.host, listener.port)
-    if (failure === null) {
-      probe.isWaiting = false
-      probe.answered++
-      probe.cause = ''
-    } else probe.cause = failure
+    probe.failure = await connectOnce(listener.host, listener.port)
+    if (probe.failure === null) probe.answered++
   }
 
   private listenerReport(listener: ListenerReport): PartReport {
-    const probe = this.probes.get(listener.name)
+    const { answered, failure } = this.probes.get(listener.name) ?? { answered: 0, failure: null }
     return {
       name: `listener ${listener.name}`,
       kind: 'listener',
       state: listener.isEnabled ? listener.state : 'off',
-      cause: probe?.isWaiting === true ? probe.cause : listener.cause,
-      waiting: probe?.isWaiting === true ? 1 : 0,
-      progress: probe?.answered ?? 0,
+      cause: failure?.cause ?? listener.cause,
+      action: failure?.action ?? '',
+      waiting: failure === null ? 0 : 1,
+      progress: answered,
       isEssential: true,
     }
   }
@@ -173,16 +171,16 @@ class Monitor implements HealthMonitor {
 }
 
 /** @returns null when the peer accepted, else why not. */
-function connectOnce(host: string, port: number): Promise<string | null> {
+function connectOnce(host: string, port: number): Promise<ProbeFailure | null> {
   return new Promise((resolve) => {
     const socket = connect({ host: reachable(host), port, timeout: PROBE_TIMEOUT_MS })
-    const done = (failure: string | null): void => {
+    const done = (failure: ProbeFailure | null): void => {
       socket.destroy()
       resolve(failure)
     }
     socket.once('connect', () => done(null))
-    socket.once('timeout', () => done(`no answer within ${PROBE_TIMEOUT_MS} ms`))
-    socket.once('error', (error) => done(error.message))
+    socket.once('timeout', () => done({ cause: `no answer within ${PROBE_TIMEOUT_MS} ms`, action: '' }))
+    socket.once('error', (error) => done(probeFailure(error)))
   })
 }
 

@@ -1,4 +1,5 @@
 /** What the log, certificates, the clock and the routes of sync say of themselves, in the words of `HealthWatch`. Pure. */
+import { systemCodeOf } from '../../errors.ts'
 import type { Log, LogFinding } from '../../log/index.ts'
 import { findingAdvice } from './finding-advice.ts'
 import type { PartReport } from './health.ts'
@@ -8,6 +9,27 @@ export interface ServedCertificate {
   /** The listener that serves it. */
   readonly name: string
   readonly certificate: { readonly notBeforeMs: number; readonly notAfterMs: number; readonly trouble?: string }
+}
+
+/** Why a listener was not reached, and what can be done where that is something else than of others; else empty. */
+export interface ProbeFailure {
+  readonly cause: string
+  readonly action: string
+}
+
+/** No connection can be opened, by this process or by any: the listeners are as they were. */
+const FILE_LIMIT_ACTIONS: Readonly<Record<string, string>> = {
+  EMFILE:
+    'Raise the limit on open files (LimitNOFILE of the unit, ulimit -n), or lower max_connections of the listeners.',
+  ENFILE: 'See which process holds so many files open (lsof), or raise the limit of the machine (sysctl fs.file-max).',
+}
+
+export function probeFailure(error: Error): ProbeFailure {
+  const code = systemCodeOf(error)
+  const action = FILE_LIMIT_ACTIONS[code]
+  return action === undefined
+    ? { cause: error.message, action: '' }
+    : { cause: `${code}: no file descriptor is left for a new connection`, action }
 }
 
 /** Without the log nothing can be promised: it is essential. A log that is waited for must sync, or it is stalled. */

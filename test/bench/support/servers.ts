@@ -27,6 +27,7 @@ const NODE_FLAGS = [
   '--max-semi-space-size=1',
   '--v8-pool-size=1',
   '--disable-warning=ExperimentalWarning',
+  '--disable-sigusr1',
 ]
 const UNIT_ENVIRONMENT = {
   UV_THREADPOOL_SIZE: '2',

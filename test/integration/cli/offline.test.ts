@@ -86,7 +86,8 @@ describe('a stopped store', () => {
       payloadsOf(readFileSync(file, 'utf8')),
       Array.from({ length: COUNT }, (_, i) => `reading-${i}`),
     )
-    assert.equal((await run(`dump --data ${data} --output ${file}`)).code, 1)
+    const again = await run(`dump --data ${data} --output ${file}`)
+    assert.deepEqual([again.code, again.stderr], [1, `iggy-edge: ${file} is there already; --force replaces it\n`])
     assert.equal(payloadsOf((await run(`dump --data ${data} --output -`)).stdout).length, COUNT)
     const missing = await run(`dump --data ${data} --stream nope --output -`)
     assert.equal(missing.code, 64)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { HealthWatch } from '../../../../src/runtime/observe/health.ts'
 import {
+  probeFailure,
   reportCertificate,
   reportClock,
   reportFolders,
@@ -29,6 +30,13 @@ const ROUTE = {
   nextTryAtUs: null,
   lastConfirmedAtUs: null,
 } as const
+
+test('a listener that cannot be reached for want of file descriptors is not restarted for it', () => {
+  const error = (code: string) => Object.assign(new Error(`connect ${code} 127.0.0.1:8090`), { code })
+  assert.match(probeFailure(error('EMFILE')).cause, /^EMFILE: no file descriptor is left/)
+  assert.match(probeFailure(error('EMFILE')).action, /LimitNOFILE/)
+  assert.deepEqual(probeFailure(error('ECONNREFUSED')), { cause: 'connect ECONNREFUSED 127.0.0.1:8090', action: '' })
+})
 
 test('a certificate that has ended, or begins in the future of a clock that is wrong, is failed and names both times', () => {
   const certificate = { notBeforeMs: Date.UTC(2026, 0, 1), notAfterMs: Date.UTC(2027, 0, 1) }
