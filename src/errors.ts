@@ -25,6 +25,7 @@ interface ErrorTraits {
 export const ERROR_TABLE = {
   EDGE_CONFIG_INVALID: { kind: 'config', isRetryable: false },
   EDGE_FEATURE_MISSING: { kind: 'config', isRetryable: false },
+  EDGE_CERTIFICATE_UNUSABLE: { kind: 'config', isRetryable: true },
   EDGE_ADDRESS_IN_USE: { kind: 'config', isRetryable: true },
   EDGE_STORE_NEWER: { kind: 'config', isRetryable: false },
   EDGE_STORE_IN_USE: { kind: 'config', isRetryable: true },

@@ -4,10 +4,10 @@
  */
 import { X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
-import { messageOf } from '../errors.ts'
+import { EdgeError, messageOf } from '../errors.ts'
 import { readFileBytes } from '../file-kind.ts'
 import { checkPlainQuicKey } from '../quic-edge/index.ts'
-import { firstWord } from './config/load.ts'
+import { configInvalid, firstWord } from './config/load.ts'
 import type { Config } from './config/schema.ts'
 import { type Address, parseAddress } from './config/value.ts'
 import { findExposedListeners } from './exposure.ts'
@@ -41,6 +41,22 @@ export function findConfigProblems(config: Config, misread = NONE): readonly str
     ...findSyncProblems(config),
   ]
   return problems.filter((problem) => !misread.has(firstWord(problem)))
+}
+
+/**
+ * The configuration itself is right where files of a certificate that it names are all that is wrong: a renewal puts them
+ * right, or a disk that is mounted late, so a start is worth another try.
+ *
+ * @returns undefined when there are no problems.
+ */
+export function startRefusal(config: Config): EdgeError | undefined {
+  const problems = findConfigProblems(config)
+  if (problems.length === 0) return undefined
+  const invalid = configInvalid(problems)
+  const named = certificatesOf(config).filter(({ certificate, privateKey }) => certificate.path && privateKey.path)
+  const ofFiles = new Set(named.flatMap(findCertificateProblems))
+  if (!problems.every((problem) => ofFiles.has(problem))) return invalid
+  return new EdgeError('EDGE_CERTIFICATE_UNUSABLE', invalid.message, { details: invalid.details })
 }
 
 const ANY_HOST: ReadonlySet<string> = new Set(['0.0.0.0', '::'])

@@ -9,9 +9,9 @@ import type { Logger } from '../logger.ts'
 import { type Sync, startSync } from '../sync/index.ts'
 import { createBroker, type RootCredentials, type RunningBroker, residentBytes } from './broker/index.ts'
 import { plausibleClock, watchClock } from './clock-trust.ts'
-import { configInvalid, formatConfig } from './config/load.ts'
+import { formatConfig } from './config/load.ts'
 import type { Config } from './config/schema.ts'
-import { findConfigProblems } from './config-problems.ts'
+import { startRefusal } from './config-problems.ts'
 import { removeCurrentConfig, writeCurrentConfig } from './current-config.ts'
 import { createDeadLetters } from './dead-letters.ts'
 import { createEdgeDeviceBroker, startDeviceHub } from './device/index.ts'
@@ -86,8 +86,8 @@ interface ForwardingParts {
 export async function startEdge(options: EdgeOptions): Promise<Edge> {
   const { config } = options
   // Configuration is judged before storage is touched.
-  const problems = findConfigProblems(config)
-  if (problems.length > 0) throw configInvalid(problems)
+  const refusal = startRefusal(config)
+  if (refusal !== undefined) throw refusal
   await using opened = new AsyncDisposableStack()
   const edge = await compose({ ...options, clock: plausibleClock(options.clock) }, opened)
   const closing = opened.move()

@@ -18,6 +18,7 @@ const face = (classic: number, http: number, vsr = classic): ErrorFace => ({ cla
 export const ERROR_MAP = {
   EDGE_CONFIG_INVALID: face(2, 500),
   EDGE_FEATURE_MISSING: face(5, 500),
+  EDGE_CERTIFICATE_UNUSABLE: face(2, 500),
   EDGE_ADDRESS_IN_USE: face(2, 500),
   EDGE_STORE_NEWER: face(2, 500),
   EDGE_STORE_IN_USE: face(2, 500),

@@ -7,7 +7,7 @@ import { after, test } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
 import { loadCertificate } from '../../../src/quic-edge/io/certificate.ts'
 import { loadConfig, readConfig } from '../../../src/runtime/config/load.ts'
-import { findConfigProblems } from '../../../src/runtime/config-problems.ts'
+import { findConfigProblems, startRefusal } from '../../../src/runtime/config-problems.ts'
 import { makePemPair } from '../../support/quic/identities.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'edge-problems-'))
@@ -178,4 +178,17 @@ test('two listeners on one UDP port are told apart from one on TCP with the same
   ])
   assert.deepEqual(problemsOf('[quic]\nenabled = true\naddress = "127.0.0.1:8090"'), [])
   assert.deepEqual(problemsOf('[quic]\nenabled = false\naddress = "127.0.0.1:8443"'), [])
+})
+
+test('a start that only files of a certificate refuse is worth another try: they may be renewed, or their disk mounted', () => {
+  const refusalOf = (text: string) => startRefusal(loadConfig({ file: { name: 'edge.toml', text }, environment: {} }))
+  const tls = (certFile: string) => `[webtransport]\ntls_cert_file = "${certFile}"\ntls_key_file = "${key}"\n`
+  assert.equal(refusalOf(tls(cert)), undefined)
+  for (const file of [join(folder, 'missing.pem'), noPem]) {
+    const refusal = refusalOf(tls(file))
+    assert.deepEqual([refusal?.code, refusal?.isRetryable], ['EDGE_CERTIFICATE_UNUSABLE', true])
+    assert.match(refusal?.message ?? '', /^configuration: 1 problem\n {2}webtransport\.tls_cert_file: /)
+  }
+  assert.equal(refusalOf(`${tls(noPem)}[tcp]\ntls_required = true`)?.code, 'EDGE_CONFIG_INVALID')
+  assert.equal(refusalOf(`[webtransport]\ntls_key_file = "${key}"`)?.code, 'EDGE_CONFIG_INVALID')
 })
