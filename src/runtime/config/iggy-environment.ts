@@ -108,6 +108,7 @@ export function readIggyEnvironment(environment: Readonly<Record<string, string 
   const logFile = logFileOf(environment)
   if (logFile !== undefined) variables[ourVariable('logging.file')] = logFile
   adaptQuic(variables)
+  adaptTls(variables)
   const isStandIn = ADDRESSES.some((path) => variables[ourVariable(path)] !== undefined)
   return { variables: isStandIn ? { ...STAND_IN, ...variables } : variables, ignored: ignored.sort() }
 }
@@ -131,6 +132,11 @@ function adaptQuic(variables: Record<string, string>): void {
   if (variables.EDGE_QUIC__TLS_SELF_SIGNED?.toLowerCase() !== 'true') return
   delete variables.EDGE_QUIC__TLS_CERT_FILE
   delete variables.EDGE_QUIC__TLS_KEY_FILE
+}
+
+/** There a port with TLS takes nothing else: whoever turned it on counts on no password in the clear. */
+function adaptTls(variables: Record<string, string>): void {
+  if (switchOf(variables.EDGE_TCP__TLS_ENABLED ?? '') === true) variables.EDGE_TCP__TLS_REQUIRED ??= 'true'
 }
 
 export const ourVariable = (path: string): string => `${ENVIRONMENT_PREFIX}${path.replaceAll('.', '__').toUpperCase()}`

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { readIggyEnvironment } from '../../../../src/runtime/config/iggy-environment.ts'
 import { loadConfig } from '../../../../src/runtime/config/load.ts'
+import { findExposedListeners } from '../../../../src/runtime/exposure.ts'
 
 describe("the environment of Apache's server", () => {
   it('sets what exists here, in our words', () => {
@@ -131,6 +132,20 @@ describe("the environment of Apache's server", () => {
     assert.equal(readIggyEnvironment({ IGGY_SYSTEM_PATH: 'data' }).variables.EDGE_SYSTEM__REUSE_PORT, undefined)
     for (const nowhere of ['', 'localhost'])
       assert.deepEqual(readIggyEnvironment({ IGGY_TCP_ADDRESS: nowhere }).variables, {}, 'an address that is none')
+  })
+
+  it('takes only TLS on a TCP port where it is turned on, as there, so that it may be reached from other machines', () => {
+    const files = { IGGY_TCP_TLS_CERT_FILE: '/etc/cert.pem', IGGY_TCP_TLS_KEY_FILE: '/etc/key.pem' }
+    const only = { IGGY_HTTP_ENABLED: 'false', IGGY_WEBSOCKET_ENABLED: 'false', IGGY_TCP_ADDRESS: '0.0.0.0:8090' }
+    for (const on of ['true', 'True', '1']) {
+      const { variables, ignored } = readIggyEnvironment({ ...only, ...files, IGGY_TCP_TLS_ENABLED: on })
+      assert.deepEqual(ignored, [])
+      const config = loadConfig({ file: null, environment: variables })
+      assert.deepEqual([config.tcp.tls_enabled, config.tcp.tls_required], [true, true], on)
+      assert.deepEqual(findExposedListeners(config), [])
+    }
+    const off = readIggyEnvironment({ ...files, IGGY_TCP_TLS_ENABLED: 'false' })
+    assert.equal(off.variables.EDGE_TCP__TLS_REQUIRED, undefined)
   })
 
   it('turns plain QUIC on where it is asked for or placed, as there, and leaves it off otherwise', () => {
