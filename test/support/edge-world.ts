@@ -35,6 +35,7 @@ export interface EdgeWorld extends AsyncDisposable {
   /** The one that runs now. */
   readonly edge: Edge
   readonly clock: HastyClock
+  readonly dataPath: string
   readonly http: string
   readonly tcpPort: number
   /** Stops as for SIGTERM and starts on the same data; ports change. */
@@ -63,11 +64,12 @@ const ROOT = { username: 'iggy', password: 'iggy' } as const
 /** @param environment settings as `EDGE_SECTION__KEY`. */
 export async function startEdgeWorld(environment: Readonly<Record<string, string>> = {}): Promise<EdgeWorld> {
   const folder = mkdtempSync(join(tmpdir(), 'edge-world-'))
+  const dataPath = join(folder, 'data')
   const clock = new HastyClock()
   const config = loadConfig({
     file: null,
     environment: { ...LOOPBACK_ENVIRONMENT, EDGE_WEBTRANSPORT__ENABLED: 'false', ...environment },
-    flags: { 'system.path': join(folder, 'data') },
+    flags: { 'system.path': dataPath },
   })
   const start = () => startEdge({ config, clock, logger: silentLogger, root: ROOT })
   let edge = await start()
@@ -78,6 +80,7 @@ export async function startEdgeWorld(environment: Readonly<Record<string, string
       return edge
     },
     clock,
+    dataPath,
     get http() {
       return `http://${edge.addresses.http}`
     },

@@ -83,6 +83,70 @@ test('segments smaller than the journal are counted and dropped as an operator a
   )
 })
 
+test('a segment goes with the last message of it that the slowest of consumers and groups has committed, not before', async () => {
+  await using world = await startEdgeWorld({ EDGE_LOG__SEGMENT_SIZE: '4KiB' })
+  let client = await createTopic(world)
+  const numbers = Array.from({ length: 10 }, (_, number) => String(number).repeat(1000))
+  for (const text of numbers) await send(client, text)
+  const slow = { kind: 'consumer', id: 5 } as const
+  const group = { kind: 'group', id: 'processors' } as const
+  await client.groups.create('plant', 'readings', 'processors')
+  await client.offsets.store(slow, 'plant', 'readings', 0, 5n)
+  for (let committed = 0; committed < numbers.length; committed++) {
+    await client.groups.join('plant', 'readings', 'processors')
+    const polled = await client.messages.poll('plant', 'readings', {
+      consumer: group,
+      partitionId: 0,
+      count: 1,
+      autoCommit: true,
+    })
+    assert.deepEqual(
+      polled.messages.map(({ offset }) => offset),
+      [BigInt(committed)],
+    )
+    await client.topics.deleteSegments('plant', 'readings', 0, 100)
+    const first = () => partitionOf(world).logStartOffset
+    assert.equal(first(), committed < 3 ? 0n : 4n, `committed ${committed}`)
+    if (committed % 3 !== 0) continue
+    await world.restart()
+    client = await world.connect()
+    assert.equal(first(), committed < 3 ? 0n : 4n, `committed ${committed}, started again`)
+  }
+  await client.offsets.store(slow, 'plant', 'readings', 0, 6n)
+  await client.topics.deleteSegments('plant', 'readings', 0, 100)
+  assert.equal(partitionOf(world).logStartOffset, 4n)
+  await client.offsets.store(slow, 'plant', 'readings', 0, 7n)
+  await client.topics.deleteSegments('plant', 'readings', 0, 100)
+  assert.equal(partitionOf(world).logStartOffset, 8n)
+})
+
+test('a stored offset that a crash has left ahead of the log takes nothing from its consumer of what comes then', async () => {
+  await using world = await startEdgeWorld()
+  const client = await createTopic(world)
+  await send(client, 'a', 'b', 'c')
+  await client.groups.create('plant', 'readings', 'processors')
+  const group = (await client.groups.get('plant', 'readings', 'processors')) ?? assert.fail('it was made')
+  // As if the end of the log had been lost with the power.
+  const { key } = partitionOf(world)
+  world.edge.log.metadata.setOffset(key, 'consumer', 5, 999n)
+  world.edge.log.metadata.setOffset(key, 'group', group.id, 999n)
+  await world.restart()
+  const later = await world.connect()
+  await later.groups.join('plant', 'readings', 'processors')
+  await send(later, 'd', 'e')
+  for (const consumer of [
+    { kind: 'consumer', id: 5 },
+    { kind: 'group', id: 'processors' },
+  ] as const) {
+    const polled = await later.messages.poll('plant', 'readings', { consumer, partitionId: 0 })
+    assert.deepEqual(
+      polled.messages.map(({ offset }) => offset),
+      [3n, 4n],
+      consumer.kind,
+    )
+  }
+})
+
 test('offsets go on where they were when retention and a purge have emptied a partition and the server is started again', async () => {
   await using world = await startEdgeWorld({ EDGE_LOG__REPACK_AFTER: '1s', EDGE_LOG__SEGMENT_MAX_AGE: '1m' })
   const client = await createTopic(world, { message_expiry: '1h' })
