@@ -1,8 +1,8 @@
 /**
  * Every option a topic may have: key, kind, bounds and sentence. Pure.
  *
- * Iggy's V5 keys, its older `enforce_fsync` (V4: understood, not listed), and our own below them. `parse` turns what a
- * client gave into the canonical value, and null into "as configured".
+ * Iggy's V5 keys, the one of V4 that it has no more, and our own below them. `parse` turns what a client gave into the
+ * canonical value, and null into "as configured".
  */
 import { EdgeError } from '../../errors.ts'
 import {
@@ -36,7 +36,7 @@ type Parser = (key: string, value: HeaderScalar, kind: HeaderKind) => HeaderScal
 const UPDATABLE = true
 const FIXED = false
 
-/** In the order Iggy lists them, then ours. */
+/** In the order Iggy lists them, then V4's, for clients that look before they ask, then ours. */
 const DESCRIPTIONS: readonly OptionDescription[] = [
   describe('compression_algorithm', 'string', UPDATABLE, compression, 'Kept and shown only: "none" or "gzip".'),
   describe(
@@ -95,6 +95,7 @@ const DESCRIPTIONS: readonly OptionDescription[] = [
     flag,
     'Kept for compatibility: segments are written in whole blocks.',
   ),
+  describe('enforce_fsync', 'bool', FIXED, flag, 'Older word: true is durability "persisted".'),
   describe(
     'overflow',
     'string',
@@ -122,7 +123,6 @@ const DESCRIPTIONS: readonly OptionDescription[] = [
 export const TOPIC_OPTIONS: ReadonlyMap<string, OptionDescription> = new Map(
   DESCRIPTIONS.map((each) => [each.key, each]),
 )
-const ENFORCE_FSYNC = describe('enforce_fsync', 'bool', FIXED, flag, 'V4: as durability "persisted".')
 
 /**
  * @returns the option in its canonical kind, null when it means "as configured".
@@ -130,7 +130,7 @@ const ENFORCE_FSYNC = describe('enforce_fsync', 'bool', FIXED, flag, 'V4: as dur
  */
 export function canonicalOption(option: Option, purpose: 'create' | 'update'): Option | null {
   const { key } = option
-  const description = key === ENFORCE_FSYNC.key ? ENFORCE_FSYNC : TOPIC_OPTIONS.get(key)
+  const description = TOPIC_OPTIONS.get(key)
   if (description === undefined || (purpose === 'update' && !description.isUpdatable)) {
     throw new EdgeError('EDGE_OPTION_UNKNOWN', `topic option "${key}" cannot be given on ${purpose}`, {
       details: { key },

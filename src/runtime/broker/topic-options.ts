@@ -105,7 +105,7 @@ export interface DescribedOption {
   readonly description: string
 }
 
-/** The catalogue of topic options: Iggy's keys in its order, then ours. */
+/** The catalogue of topic options: Iggy's keys in its order, V4's, then ours. */
 export function describeTopicOptions(defaults: TopicDefaults): readonly DescribedOption[] {
   const options = defaultTopicOptions(defaults)
   return [...TOPIC_OPTIONS.values()].map(({ key, kind, description }) => {
@@ -200,6 +200,7 @@ function iggyValueOf(key: string, options: TopicOptions, defaults: TopicDefaults
 }
 
 function ownValueOf(key: string, options: TopicOptions): HeaderScalar {
+  if (key === 'enforce_fsync') return false
   if (key === 'overflow') return options.overflow
   if (key === 'dedup_max_entries') return options.dedupWindow?.maxEntries ?? 0
   if (key === 'dedup_expiry') return options.dedupWindow?.expiryUs ?? DEDUP_EXPIRY_US

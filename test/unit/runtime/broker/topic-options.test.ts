@@ -163,7 +163,7 @@ describe('what a client sees', () => {
     assert.equal(new Set([...explicit, ...derived]).size, 10)
   })
 
-  test('the catalogue lists Iggy keys in its order and ours after them', () => {
+  test('the catalogue lists Iggy keys in its order, the one of V4, and ours after them', () => {
     const described = describeTopicOptions(DEFAULTS)
     assert.deepEqual(
       described.map(({ key }) => key),
@@ -177,6 +177,7 @@ describe('what a client sees', () => {
         'messages_required_to_save',
         'size_of_messages_required_to_save',
         'preallocate_segments',
+        'enforce_fsync',
         'overflow',
         'dedup_max_entries',
         'dedup_expiry',
