@@ -33,7 +33,7 @@ export function configurationOf(values: Values, context: Pick<CommandContext, 'e
   const own = values.text('config')
   const apaches = own === undefined ? context.environment.IGGY_CONFIG_PATH : undefined
   const iggyFile = apaches === undefined ? NO_IGGY_FILE : readIggyFile(readConfigFile(apaches))
-  const iggy = readIggyEnvironment({ ...iggyFile.variables, ...context.environment })
+  const iggy = readIggyEnvironment({ ...iggyFile.variables, ...context.environment }, existsSync)
   const ignoredVariables = iggy.ignored.map((each) => nameOf(each, iggyFile, context.environment))
   // What is set in our own words wins.
   const environment = { ...iggy.variables, ...context.environment }

@@ -85,6 +85,13 @@ const STAND_IN: Readonly<Record<string, string>> = {
   EDGE_WEBTRANSPORT__ENABLED: 'false',
 }
 
+/** What the variables of each certificate begin with. Of HTTPS none is made, there as here. */
+const CERTIFICATES = [
+  { ours: 'EDGE_TCP__TLS', theirs: 'IGGY_TCP_TLS', isAlwaysOn: false },
+  { ours: 'EDGE_WEBSOCKET__TLS', theirs: 'IGGY_WEBSOCKET_TLS', isAlwaysOn: false },
+  { ours: 'EDGE_QUIC__TLS', theirs: 'IGGY_QUIC_CERTIFICATE', isAlwaysOn: true },
+] as const
+
 export interface IggyEnvironment {
   /** As variables of our own, `EDGE_TCP__ADDRESS`, with values in our words. */
   readonly variables: Readonly<Record<string, string>>
@@ -92,7 +99,11 @@ export interface IggyEnvironment {
   readonly ignored: readonly string[]
 }
 
-export function readIggyEnvironment(environment: Readonly<Record<string, string | undefined>>): IggyEnvironment {
+/** @param isFile whether a path names a file: Apache's server makes a certificate where there is none. */
+export function readIggyEnvironment(
+  environment: Readonly<Record<string, string | undefined>>,
+  isFile: (path: string) => boolean = () => true,
+): IggyEnvironment {
   const paths = knownPaths()
   const variables: Record<string, string> = {}
   const ignored: string[] = []
@@ -108,7 +119,8 @@ export function readIggyEnvironment(environment: Readonly<Record<string, string 
   const logFile = logFileOf(environment)
   if (logFile !== undefined) variables[ourVariable('logging.file')] = logFile
   adaptQuic(variables)
-  adaptTls(variables)
+  const missing = adaptCertificates(variables, isFile)
+  ignored.push(...missing.filter((variable) => environment[variable] !== undefined))
   const isStandIn = ADDRESSES.some((path) => variables[ourVariable(path)] !== undefined)
   return { variables: isStandIn ? { ...STAND_IN, ...variables } : variables, ignored: ignored.sort() }
 }
@@ -134,9 +146,24 @@ function adaptQuic(variables: Record<string, string>): void {
   delete variables.EDGE_QUIC__TLS_KEY_FILE
 }
 
-/** There a port with TLS takes nothing else: whoever turned it on counts on no password in the clear. */
-function adaptTls(variables: Record<string, string>): void {
-  if (switchOf(variables.EDGE_TCP__TLS_ENABLED ?? '') === true) variables.EDGE_TCP__TLS_REQUIRED ??= 'true'
+/**
+ * There a listener with TLS takes no plain connections, and where the file of its certificate is missing it makes one,
+ * unless `self_signed` is turned off; for plain QUIC too, where files win over that here.
+ *
+ * @returns their variables for the files that are not there.
+ */
+function adaptCertificates(variables: Record<string, string>, isFile: (path: string) => boolean): readonly string[] {
+  if (switchOf(variables.EDGE_TCP__TLS_ENABLED ?? '') === true) variables.EDGE_TCP__TLS_REQUIRED = 'true'
+  return CERTIFICATES.flatMap(({ ours, theirs, isAlwaysOn }) => {
+    const file = variables[`${ours}_CERT_FILE`] ?? ''
+    const isWanted = isAlwaysOn ? file !== '' : switchOf(variables[`${ours}_ENABLED`] ?? '') === true
+    const mayBeMade = switchOf(variables[`${ours}_SELF_SIGNED`] ?? '') !== false
+    if (!isWanted || !mayBeMade || (file !== '' && isFile(file))) return []
+    variables[`${ours}_SELF_SIGNED`] = 'true'
+    delete variables[`${ours}_CERT_FILE`]
+    delete variables[`${ours}_KEY_FILE`]
+    return [`${theirs}_CERT_FILE`, `${theirs}_KEY_FILE`]
+  })
 }
 
 export const ourVariable = (path: string): string => `${ENVIRONMENT_PREFIX}${path.replaceAll('.', '__').toUpperCase()}`

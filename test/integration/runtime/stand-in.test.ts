@@ -11,6 +11,7 @@ import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { connect as connectTls } from 'node:tls'
 import { parse } from 'smol-toml'
 import { connect } from '../../../src/sdk/index.ts'
 import { EDGE_COMMAND } from '../../support/edge-process.ts'
@@ -114,4 +115,31 @@ test('a file of an earlier process does not pass for a server that could not lis
   const [code] = await once(child, 'exit')
   assert.notEqual(code, 0)
   assert.equal(existsSync(place.currentConfig), false)
+})
+
+test('with TLS and files of a certificate that are not there it makes one, and takes no plain connections', async (context) => {
+  const place = placeOf(context)
+  start(context, place, {
+    IGGY_SYSTEM_PATH: place.dataPath,
+    IGGY_TCP_ADDRESS: '127.0.0.1:0',
+    IGGY_HTTP_ADDRESS: '127.0.0.1:0',
+    IGGY_WEBSOCKET_ADDRESS: '127.0.0.1:0',
+    IGGY_WEBSOCKET_TLS_ENABLED: 'true',
+    IGGY_TCP_TLS_ENABLED: 'true',
+    IGGY_TCP_TLS_SELF_SIGNED: 'true',
+    IGGY_TCP_TLS_CERT_FILE: 'core/certs/iggy_cert.pem',
+    IGGY_TCP_TLS_KEY_FILE: 'core/certs/iggy_key.pem',
+    IGGY_ROOT_USERNAME: 'admin',
+    IGGY_ROOT_PASSWORD: 'secret',
+  })
+  await eventually(() => existsSync(place.currentConfig), 'the file', START_TIMEOUT_MS)
+  const config = parse(readFileSync(place.currentConfig, 'utf8')) as Record<'tcp' | 'websocket', { address: string }>
+  const ca = readFileSync(join(place.dataPath, 'certificate', 'self-signed.pem'), 'utf8')
+  for (const { address } of [config.tcp, config.websocket]) {
+    const [host = '', port = ''] = address.split(':')
+    const socket = connectTls({ host, port: Number(port), ca, servername: 'localhost' })
+    await once(socket, 'secureConnect')
+    socket.destroy()
+  }
+  await assert.rejects(connect(`iggy://admin:secret@${config.tcp.address}?reconnection_retries=0`))
 })

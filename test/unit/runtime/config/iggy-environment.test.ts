@@ -16,6 +16,7 @@ describe("the environment of Apache's server", () => {
       IGGY_TCP_TLS_CERT_FILE: '/etc/cert.pem',
       IGGY_TCP_TLS_SELF_SIGNED: 'true',
       IGGY_WEBSOCKET_TLS_ENABLED: 'True',
+      IGGY_WEBSOCKET_TLS_CERT_FILE: '/etc/cert.pem',
       IGGY_WEBSOCKET_TLS_KEY_FILE: '/etc/key.pem',
       IGGY_SYSTEM_ENCRYPTION_ENABLED: 'true',
       IGGY_SYSTEM_ENCRYPTION_KEY: 'c2VjcmV0',
@@ -177,6 +178,40 @@ describe("the environment of Apache's server", () => {
     assert.deepEqual(ignored, [])
     const own = readIggyEnvironment({ ...files, IGGY_QUIC_CERTIFICATE_SELF_SIGNED: 'true' })
     assert.deepEqual(own.variables, { EDGE_QUIC__TLS_SELF_SIGNED: 'true' })
+  })
+
+  it('makes a certificate where the file of one is missing, as there, and names the files', () => {
+    const files = { IGGY_TCP_TLS_CERT_FILE: 'certs/cert.pem', IGGY_TCP_TLS_KEY_FILE: 'certs/key.pem' }
+    const own = { EDGE_TCP__TLS_ENABLED: 'true', EDGE_TCP__TLS_REQUIRED: 'true', EDGE_TCP__TLS_SELF_SIGNED: 'true' }
+    const nowhere = () => false
+    const asked = { ...files, IGGY_TCP_TLS_ENABLED: 'true', IGGY_TCP_TLS_SELF_SIGNED: 'true' }
+    assert.deepEqual(readIggyEnvironment(asked, nowhere), { variables: own, ignored: Object.keys(files) })
+    // It is what that server does unless it is told not to.
+    assert.deepEqual(readIggyEnvironment({ IGGY_TCP_TLS_ENABLED: 'True' }), { variables: own, ignored: [] })
+    const quic = { IGGY_QUIC_CERTIFICATE_CERT_FILE: 'cert.pem', IGGY_WEBSOCKET_TLS_ENABLED: 'true' }
+    assert.deepEqual(readIggyEnvironment(quic, nowhere), {
+      variables: {
+        EDGE_QUIC__TLS_SELF_SIGNED: 'true',
+        EDGE_WEBSOCKET__TLS_ENABLED: 'true',
+        EDGE_WEBSOCKET__TLS_SELF_SIGNED: 'true',
+      },
+      ignored: ['IGGY_QUIC_CERTIFICATE_CERT_FILE'],
+    })
+  })
+
+  it('takes the files of a certificate that are there, or that must be', () => {
+    const files = { IGGY_WEBSOCKET_TLS_CERT_FILE: 'cert.pem', IGGY_WEBSOCKET_TLS_KEY_FILE: 'key.pem' }
+    const found = (environment: Record<string, string>, isFile: boolean) => {
+      const { variables, ignored } = readIggyEnvironment({ ...files, ...environment }, () => isFile)
+      return [variables.EDGE_WEBSOCKET__TLS_CERT_FILE, variables.EDGE_WEBSOCKET__TLS_KEY_FILE, ignored.length]
+    }
+    const kept = ['cert.pem', 'key.pem', 0]
+    assert.deepEqual(found({ IGGY_WEBSOCKET_TLS_ENABLED: 'true', IGGY_WEBSOCKET_TLS_SELF_SIGNED: 'true' }, true), kept)
+    assert.deepEqual(
+      found({ IGGY_WEBSOCKET_TLS_ENABLED: 'true', IGGY_WEBSOCKET_TLS_SELF_SIGNED: 'False' }, false),
+      kept,
+    )
+    assert.deepEqual(found({ IGGY_WEBSOCKET_TLS_ENABLED: 'false' }, false), kept, 'nobody will read them')
   })
 
   it('leaves variables of clients, of the root user and of others alone', () => {
