@@ -6,7 +6,16 @@
  * configuration (`runtime/config`) puts the sections together. Sizes are bytes, durations milliseconds, once parsed.
  */
 
-export type SettingKind = 'boolean' | 'integer' | 'size' | 'duration' | 'text' | 'address' | 'choice' | 'auto-size'
+export type SettingKind =
+  | 'boolean'
+  | 'integer'
+  | 'size'
+  | 'duration'
+  | 'text'
+  | 'texts'
+  | 'address'
+  | 'choice'
+  | 'auto-size'
 
 export interface Setting<T = unknown> {
   readonly kind: SettingKind
@@ -49,6 +58,9 @@ export const size = (bounds: Bounds, summary: string): Setting<number> =>
 export const duration = (bounds: Bounds, summary: string): Setting<number> =>
   declare('duration', bounds.default, summary, bounds)
 export const text = (value: string, summary: string): Setting<string> => declare('text', value, summary)
+/** A list in a file; in the environment with commas between them. Empty ones do not count. */
+export const texts = (value: readonly string[], summary: string): Setting<readonly string[]> =>
+  declare('texts', value, summary)
 export const secret = (value: string, summary: string): Setting<string> => ({ ...text(value, summary), isSecret: true })
 /** `host:port`, `[v6]:port`; port 0 takes a free one. */
 export const address = (value: string, summary: string): Setting<string> => declare('address', value, summary)

@@ -12,6 +12,7 @@ import type { Config } from './config/schema.ts'
 import { type Address, parseAddress } from './config/value.ts'
 import { findExposedListeners } from './exposure.ts'
 import { findSyncProblems } from './forwarding.ts'
+import { ANY } from './http/cors.ts'
 import { isOwnCertificate } from './listener-certificate.ts'
 
 interface CertificateKeys {
@@ -102,19 +103,46 @@ function isSamePlace(a: Address | null, b: Address | null): boolean {
 
 /** What would fail at the first request, or never be found. */
 function findHttpProblems({ 'http.cors': cors, 'http.metrics': metrics }: Config): readonly string[] {
-  const { allowed_origin: origin } = cors
-  const isOrigin = origin === '*' || (URL.canParse(origin) && new URL(origin).origin === origin)
   return [
-    ...(cors.enabled && !isOrigin
-      ? [
-          `http.cors.allowed_origin: found ${JSON.stringify(origin)}, expected * or an origin such as "https://example.org"`,
-        ]
-      : []),
+    ...(cors.enabled ? findCorsProblems(cors) : []),
     ...(metrics.enabled && !/^\/[^\s?#]+$/.test(metrics.endpoint)
       ? [`http.metrics.endpoint: found ${JSON.stringify(metrics.endpoint)}, expected a path such as "/metrics"`]
       : []),
   ]
 }
+
+/** Browsers refuse what is allowed to everybody together with credentials. */
+function findCorsProblems(cors: Config['http.cors']): readonly string[] {
+  const { allowed_origins, allowed_methods, allowed_headers, exposed_headers } = cors
+  const isOrigin = (text: string, index: number): boolean =>
+    (text === ANY && index === 0) || (URL.canParse(text) && new URL(text).origin === text)
+  const wrong = (
+    key: string,
+    values: readonly string[],
+    isRight: (text: string, index: number) => boolean,
+    what: string,
+  ) =>
+    values
+      .filter((text, index) => !isRight(text, index))
+      .map((text) => `http.cors.${key}: found ${JSON.stringify(text)}, expected ${what}`)
+  const open = Object.entries({ allowed_origins, allowed_headers, exposed_headers }).flatMap(([key, values]) =>
+    values.includes(ANY) ? [`http.cors.${key}: found *, expected names beside http.cors.allow_credentials = true`] : [],
+  )
+  return [
+    ...wrong(
+      'allowed_origins',
+      allowed_origins,
+      isOrigin,
+      '* in the first place or an origin such as "https://example.org"',
+    ),
+    ...wrong('allowed_methods', allowed_methods, isHttpToken, 'a method such as "GET"'),
+    ...wrong('allowed_headers', allowed_headers, isHttpToken, 'the name of a header'),
+    ...wrong('exposed_headers', exposed_headers, isHttpToken, 'the name of a header'),
+    ...(cors.allow_credentials ? open : []),
+  ]
+}
+
+const isHttpToken = (text: string): boolean => /^[\w!#$%&'*+.^`|~-]+$/.test(text)
 
 function certificatesOf(config: Config): readonly CertificateKeys[] {
   const { tcp, websocket, webtransport, quic, 'http.tls': http } = config

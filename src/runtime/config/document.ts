@@ -97,6 +97,8 @@ export function boundsOf(setting: Setting): string {
       return 'host:port.'
     case 'text':
       return setting.isSecret ? 'a secret.' : 'text.'
+    case 'texts':
+      return 'a list of texts.'
     case 'auto-size':
       return `"auto"${setting.min > 0 ? '' : ', "off"'} or a size${rangeOf(setting)}.`
     case 'integer':

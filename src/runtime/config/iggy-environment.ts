@@ -193,6 +193,8 @@ function inOurWords(path: string, setting: Setting, text: string): string {
   }
   if (setting.kind === 'boolean') return text.toLowerCase()
   if (setting.kind === 'size' || setting.kind === 'auto-size') return parseByteText(text)?.toString() ?? text
+  // A list is `["GET", "POST"]` there.
+  if (setting.kind === 'texts') return text.replace(/^\[(.*)\]$/, '$1').replaceAll('"', '')
   return RENAMED_VALUES[path]?.[text.toLowerCase()] ?? text
 }
 

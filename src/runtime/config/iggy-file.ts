@@ -34,11 +34,15 @@ function parse({ name, text }: { name: string; text: string }): object {
   }
 }
 
-/** The third upstream's name is `sync.upstreams.2.name`. */
+/** The third upstream's name is `sync.upstreams.2.name`; a list of values is one, as it stands in a variable there. */
 function walk(table: object, prefix: string, visit: (path: string, value: unknown) => void): void {
   for (const [key, value] of Object.entries(table)) {
     const path = prefix === '' ? key : `${prefix}.${key}`
-    if (typeof value === 'object' && value !== null && !(value instanceof Date)) walk(value, path, visit)
+    if (Array.isArray(value) && !value.some(isTable)) visit(path, JSON.stringify(value.map(String)))
+    else if (isTable(value)) walk(value, path, visit)
     else visit(path, value)
   }
 }
+
+const isTable = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !(value instanceof Date)

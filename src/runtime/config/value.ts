@@ -47,6 +47,8 @@ export function parseSetting(setting: Setting, found: unknown): Parsed {
     case 'text':
       if (typeof found === 'string' && found.length >= setting.min) return { value: found }
       return { expected: setting.min > 0 ? 'a text that is not empty' : 'a text' }
+    case 'texts':
+      return parseTexts(found)
   }
 }
 
@@ -55,6 +57,7 @@ export function formatSetting(setting: Setting, value: unknown): string {
   if (setting.kind === 'size' || (setting.kind === 'auto-size' && typeof value === 'number'))
     return `"${formatSize(Number(value))}"`
   if (setting.kind === 'duration') return `"${formatDuration(Number(value))}"`
+  if (Array.isArray(value)) return `[${value.map((each) => JSON.stringify(each)).join(', ')}]`
   return typeof value === 'string' ? JSON.stringify(value) : String(value)
 }
 
@@ -98,6 +101,13 @@ function parseBoolean(found: unknown): Parsed {
   if (found === 'true' || found === '1') return { value: true }
   if (found === 'false' || found === '0') return { value: false }
   return { expected: 'true or false' }
+}
+
+function parseTexts(found: unknown): Parsed {
+  const list: unknown = typeof found === 'string' ? found.split(',') : found
+  if (!Array.isArray(list) || !list.every((each) => typeof each === 'string'))
+    return { expected: 'a list of texts, in the environment with commas between them' }
+  return { value: Object.freeze(list.map((each) => each.trim()).filter((each) => each !== '')) }
 }
 
 /** @returns bytes; NaN when it is no size. */

@@ -73,7 +73,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
       maxBodyBytes: settings.http.max_request_size,
       maxHeldBytes: Math.max(settings.http.max_held_bodies, settings.http.max_request_size),
     }),
-    cors: { isEnabled: settings['http.cors'].enabled, allowedOrigin: settings['http.cors'].allowed_origin },
+    cors: settings['http.cors'],
     areReadsOpenOnLoopback: settings.http.open_reads_on_loopback,
     logger,
     onAnswered: () => requestCount++,

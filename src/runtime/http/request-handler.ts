@@ -32,11 +32,9 @@ export interface HandlerOptions {
 
 export class RequestHandler {
   private readonly options: HandlerOptions
-  private readonly commonHeaders: Readonly<Record<string, string>>
 
   constructor(options: HandlerOptions) {
     this.options = options
-    this.commonHeaders = corsHeaders(options.cors)
   }
 
   /** Never rejects: what goes wrong becomes a reply. */
@@ -57,8 +55,8 @@ export class RequestHandler {
   private async replyTo(incoming: IncomingMessage): Promise<Reply> {
     const [path = '/', query = ''] = splitOnce(incoming.url ?? '/', '?')
     const { router, cors } = this.options
-    if (incoming.method === 'OPTIONS' && cors.isEnabled)
-      return { status: 200, headers: preflightHeaders(cors, router.allow(path)) }
+    if (incoming.method === 'OPTIONS' && cors.enabled)
+      return { status: 200, headers: preflightHeaders(cors, incoming.headers, router.allow(path)) }
     const match = router.match(incoming.method ?? 'GET', path)
     if (match.type === 'not-found') return { status: 404 }
     if (match.type === 'method-not-allowed') return { status: 405, headers: { allow: match.allow } }
@@ -98,8 +96,8 @@ export class RequestHandler {
 
   private send(incoming: IncomingMessage, response: ServerResponse, reply: Reply, isHead: boolean): void {
     if (response.destroyed || response.headersSent) return
-    const headers: Record<string, string | number> = { ...this.commonHeaders, ...reply.headers }
-    if (incoming.method === 'OPTIONS') delete headers['access-control-expose-headers']
+    const cors = incoming.method === 'OPTIONS' ? {} : corsHeaders(this.options.cors, incoming.headers)
+    const headers: Record<string, string | number> = { ...cors, ...reply.headers }
     const body = reply.body ?? ''
     if (reply.status !== 204 && reply.status !== 304) headers['content-length'] = Buffer.byteLength(body)
     // An unread body would be taken for the next request: whoever sent too much is cut off after the answer.

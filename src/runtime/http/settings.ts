@@ -14,6 +14,7 @@ import {
   secret,
   size,
   text,
+  texts,
   type ValuesOf,
 } from '../../setting.ts'
 
@@ -54,7 +55,15 @@ export const HTTP_SETTINGS = {
 
 export const HTTP_CORS_SETTINGS = {
   enabled: boolean(true, 'Whether pages of other origins may call the API.'),
-  allowed_origin: text('*', 'The one origin that may call, or * for all.'),
+  allowed_origins: texts(['*'], 'Origins that may call, such as "https://example.org"; * in the first place for all.'),
+  allowed_methods: texts(['GET', 'POST', 'PUT', 'DELETE'], 'Methods that such pages may use.'),
+  allowed_headers: texts(['content-type', 'authorization'], 'Headers that such pages may send.'),
+  exposed_headers: texts(['iggy-durability'], 'Headers of answers that such pages may read.'),
+  allow_credentials: boolean(false, 'Whether browsers may send along what they keep for the API; not with a *.'),
+  allow_private_network: boolean(
+    false,
+    'Whether pages of public networks may call where this address is a private one.',
+  ),
 } as const
 
 export const HTTP_JWT_SETTINGS = {

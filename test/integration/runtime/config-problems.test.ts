@@ -144,15 +144,20 @@ test('two listeners on one port are told before the second one finds it taken', 
 
 test('an origin that is none and a path that is none are told, not found out by the first request', () => {
   assert.deepEqual(
-    problemsOf('[http.cors]\nallowed_origin = "https://example.org/"\n[http.metrics]\nendpoint = "metrics"'),
+    problemsOf('[http.cors]\nallowed_origins = ["*", "https://example.org/"]\n[http.metrics]\nendpoint = "metrics"'),
     [
-      'http.cors.allowed_origin: found "https://example.org/", expected * or an origin such as "https://example.org"',
+      'http.cors.allowed_origins: found "https://example.org/", expected * in the first place or an origin such as "https://example.org"',
       'http.metrics.endpoint: found "metrics", expected a path such as "/metrics"',
     ],
   )
-  assert.equal(problemsOf('[http.cors]\nallowed_origin = "a\\nb"').length, 1)
-  assert.deepEqual(problemsOf('[http.cors]\nallowed_origin = "https://example.org:8443"'), [])
-  assert.deepEqual(problemsOf('[http.cors]\nenabled = false\nallowed_origin = ""'), [])
+  const cors = (...lines: string[]) => problemsOf(['[http.cors]', ...lines].join('\n'))
+  assert.equal(cors('allowed_origins = ["a\\nb"]').length, 1)
+  assert.deepEqual(cors('allowed_origins = ["https://example.org:8443", "http://localhost:3050"]'), [])
+  assert.deepEqual(cors('enabled = false', 'allowed_origins = ["example.org"]'), [])
+  assert.equal(cors('allowed_methods = ["GET POST"]', 'exposed_headers = ["a:b"]', 'allowed_headers = ["ä"]').length, 3)
+  assert.deepEqual(cors('allow_credentials = true'), [
+    'http.cors.allowed_origins: found *, expected names beside http.cors.allow_credentials = true',
+  ])
 })
 
 test('plain QUIC wants nothing by default, and files where its own certificate is turned off', () => {

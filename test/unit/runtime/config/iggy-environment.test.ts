@@ -10,6 +10,7 @@ describe("the environment of Apache's server", () => {
       IGGY_SYSTEM_PATH: '/data',
       IGGY_TCP_ADDRESS: '127.0.0.1:1',
       IGGY_HTTP_CORS_ENABLED: 'false',
+      IGGY_HTTP_CORS_ALLOWED_ORIGINS: '["https://a.org", "https://b.org"]',
       IGGY_HTTP_MAX_REQUEST_SIZE: '1.5 MB',
       IGGY_HEARTBEAT_INTERVAL: '1m 30s',
       IGGY_SYSTEM_LOGGING_LEVEL: 'trace',
@@ -26,6 +27,7 @@ describe("the environment of Apache's server", () => {
     assert.equal(config.system.path, '/data')
     assert.equal(config.tcp.address, '127.0.0.1:1')
     assert.equal(config['http.cors'].enabled, false)
+    assert.deepEqual(config['http.cors'].allowed_origins, ['https://a.org', 'https://b.org'])
     assert.equal(config.http.max_request_size, 1_500_000)
     assert.equal(config.heartbeat.interval, 90_000)
     assert.equal(config.logging.level, 'debug')

@@ -9,6 +9,12 @@ const TEXT = `
 address = "127.0.0.1:0"
 max_request_size = "1.5 MB"
 
+[http.cors]
+allowed_methods = ["GET", "POST"]
+allowed_origins = ["https://example.org"]
+exposed_headers = [""]
+allow_credentials = true
+
 [http.jwt]
 encoding_secret = "a secret of this test"
 
@@ -31,6 +37,15 @@ test("a file of Apache's server sets what means the same here", () => {
   const config = loadConfig({ file: null, environment: variables })
   assert.equal(config.http.address, '127.0.0.1:0')
   assert.equal(config.http.max_request_size, 1_500_000)
+  assert.deepEqual(config['http.cors'], {
+    enabled: true,
+    allowed_origins: ['https://example.org'],
+    allowed_methods: ['GET', 'POST'],
+    allowed_headers: ['content-type', 'authorization'],
+    exposed_headers: [],
+    allow_credentials: true,
+    allow_private_network: false,
+  })
   assert.equal(config['http.jwt'].secret, 'a secret of this test')
   assert.equal(config.heartbeat.enabled, false)
   assert.equal(config.log.segment_size, 32 * 1024 * 1024)

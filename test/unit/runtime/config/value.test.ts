@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { formatSetting, parseAddress, parseSetting } from '../../../../src/runtime/config/value.ts'
-import { autoSize, boolean, choice, duration, integer, MIB, size } from '../../../../src/setting.ts'
+import { autoSize, boolean, choice, duration, integer, MIB, size, texts } from '../../../../src/setting.ts'
 
 const limits = { default: 8 * MIB, min: MIB, max: 16 * MIB }
 
@@ -56,6 +56,15 @@ describe('configuration values', () => {
     assert.deepEqual(parseSetting(setting, 'auto'), { value: 'auto' })
     assert.deepEqual(parseSetting(setting, 'off'), { value: 0 })
     assert.deepEqual(parseSetting(setting, '1 GiB'), { value: 1024 * MIB })
+  })
+
+  it('reads a list of texts, from the environment with commas between them', () => {
+    const setting = texts(['*'], '')
+    for (const found of [['a', ' b ', ''], 'a, b', ' a ,b,'])
+      assert.deepEqual(parseSetting(setting, found), { value: ['a', 'b'] })
+    assert.deepEqual(parseSetting(setting, ''), { value: [] })
+    for (const found of [[1], 1, true, {}, null]) assert.ok('expected' in parseSetting(setting, found), String(found))
+    assert.equal(formatSetting(setting, ['a', 'b"']), '["a", "b\\""]')
   })
 
   it('names the choices', () => {
