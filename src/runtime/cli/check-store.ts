@@ -12,11 +12,12 @@ import { bytes, formatRow, formatRows, nested, OUTPUT_FORMS, type OutputForm, ty
 /** @returns the exit code: 0 sound, 1 damaged. @throws {EdgeError} EDGE_CONFIG_INVALID, EDGE_STORE_IN_USE .. */
 export async function checkStore(values: Values, context: CommandContext): Promise<number> {
   const form = values.choice('output', 'table', OUTPUT_FORMS)
-  const { config, ignoredVariables, file, openSecrets } = configurationOf(values, context)
+  const { config, ignoredVariables, unfitValues, file, openSecrets } = configurationOf(values, context)
   const { 'log.encryption': encryption, retention } = config
   const problems = [...findConfigProblems(config), ...(await findLogProblems({ encryption, retention }))]
   if (problems.length > 0) throw configInvalid(problems)
   for (const variable of ignoredVariables) context.note(`${variable} is set and has no effect here`)
+  for (const sentence of unfitValues) context.note(sentence)
   if (openSecrets.length > 0)
     context.note(`everybody on this machine can read ${file}, which holds ${openSecrets.join(', ')}: chmod 600 ${file}`)
   if (values.has('config-only')) {

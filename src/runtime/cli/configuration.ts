@@ -2,9 +2,9 @@
 import { existsSync, statSync } from 'node:fs'
 import { EdgeError, messageOf, systemCodeOf } from '../../errors.ts'
 import { readFileBytes } from '../../file-kind.ts'
-import { ourVariable, readIggyEnvironment } from '../config/iggy-environment.ts'
+import { ourVariable, readIggyEnvironment, type WrongValue } from '../config/iggy-environment.ts'
 import { type IggyFile, readIggyFile } from '../config/iggy-file.ts'
-import { type ConfigSources, configInvalid, type ReadConfig, readConfig } from '../config/load.ts'
+import { type ConfigSources, configInvalid, firstWord, type ReadConfig, readConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import { parseAddress } from '../config/value.ts'
 import { findConfigProblems } from '../config-problems.ts'
@@ -22,6 +22,8 @@ export interface FoundConfiguration {
   readonly config: Config
   /** Variables, and keys in the file, of Apache's server that were set and have no effect here. */
   readonly ignoredVariables: readonly string[]
+  /** Why those of them have none that a setting here answers to. */
+  readonly unfitValues: readonly string[]
   /** The file that was read, as it was named; null when there was none. */
   readonly file: string | null
   /** Secrets in a file that everybody on this machine may read. */
@@ -34,15 +36,17 @@ export function configurationOf(values: Values, context: Pick<CommandContext, 'e
   const apaches = own === undefined ? context.environment.IGGY_CONFIG_PATH : undefined
   const iggyFile = apaches === undefined ? NO_IGGY_FILE : readIggyFile(readConfigFile(apaches))
   const iggy = readIggyEnvironment({ ...iggyFile.variables, ...context.environment }, existsSync)
-  const ignoredVariables = iggy.ignored.map((each) => nameOf(each, iggyFile, context.environment))
+  const asWritten = (variable: string) => nameOf(variable, iggyFile, context.environment)
+  const sentenceOf = ({ variable, problem }: WrongValue) => `${asWritten(variable)}: ${problem}`
   // What is set in our own words wins.
   const environment = { ...iggy.variables, ...context.environment }
   const data = values.text('data')
   const flags = data === undefined ? {} : { 'system.path': data }
   const file = apaches === undefined ? ownFile(own) : null
-  const read = readConfig({ file, environment, flags })
+  const read = withUnreadable(readConfig({ file, environment, flags }), iggy.unreadable, sentenceOf)
   const found = {
-    ignoredVariables,
+    ignoredVariables: iggy.ignored.map(asWritten),
+    unfitValues: iggy.unfit.map(sentenceOf),
     file: file?.name ?? apaches ?? null,
     openSecrets: file !== null && isOpenToAll(file.name) ? read.secretsInFile : [],
   }
@@ -52,6 +56,18 @@ export function configurationOf(values: Values, context: Pick<CommandContext, 'e
   const loopback = Object.fromEntries(loopbackAddresses(read.config).filter(([path]) => !isSet(path)))
   const { config } = readConfig({ file, environment, flags: { ...flags, ...loopback } })
   return { ...found, config: soundConfig(read, config) }
+}
+
+function withUnreadable(
+  read: ReadConfig,
+  unreadable: readonly WrongValue[],
+  sentenceOf: (wrong: WrongValue) => string,
+): ReadConfig {
+  return {
+    ...read,
+    problems: [...read.problems, ...unreadable.map(sentenceOf)],
+    misread: new Set([...read.misread, ...unreadable.map(({ path }) => firstWord(path))]),
+  }
 }
 
 /** All in one go: what does not go together need not wait until other keys are mended. */

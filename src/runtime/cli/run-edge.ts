@@ -18,11 +18,14 @@ import { removeStore } from './remove-store.ts'
 
 /** @throws {EdgeError} what `startEdge` throws. */
 export async function runEdge(values: Values, context: CommandContext): Promise<void> {
-  const { config, ignoredVariables, file, openSecrets } = configurationOf(values, context)
+  const { config, ignoredVariables, unfitValues, file, openSecrets } = configurationOf(values, context)
   const recentLines = new RecentLines()
   const logger = createLogger(config.logging.level, logDestination(config, recentLines))
   if (values.has('fresh')) removeStore(resolve(config.system.path))
-  if (ignoredVariables.length > 0) logger.warn('edge.environment.ignored', { variables: ignoredVariables.join(' ') })
+  if (ignoredVariables.length > 0) {
+    const reasons = unfitValues.length > 0 ? { unfit: unfitValues.join('; ') } : {}
+    logger.warn('edge.environment.ignored', { variables: ignoredVariables.join(' '), ...reasons })
+  }
   if (openSecrets.length > 0) logger.warn('edge.secrets.readable_by_all', { file, keys: openSecrets.join(' ') })
   const { IGGY_ROOT_USERNAME: username, IGGY_ROOT_PASSWORD: password } = context.environment
   const root = rootCredentialsFrom(

@@ -64,9 +64,10 @@ export function formatReference({ sections, lists }: ConfigTables): string {
     'key with its comment, and `iggy-edge init` writes such a file.',
     '',
     "Variables of Apache Iggy's server (`IGGY_TCP_ADDRESS`) and its file (`IGGY_CONFIG_PATH`) are read where the setting exists here;",
-    'what has no effect is named at the start. Where they place a listener, ports are shared with who reserved them and WebTransport',
-    'is off. Plain QUIC is on with `IGGY_QUIC_ENABLED=true` or with an `IGGY_QUIC_ADDRESS`, and off otherwise. TCP with TLS takes no',
-    'plain connections then, and where the file of a certificate is missing one is made, unless `…_SELF_SIGNED=false`; not for HTTPS.',
+    'what has no effect is named at the start, and what cannot be read stops it. Where they place a listener, ports are shared with',
+    'who reserved them and WebTransport is off. Plain QUIC is on with `IGGY_QUIC_ENABLED=true` or with an `IGGY_QUIC_ADDRESS`, and',
+    'off otherwise. TCP with TLS takes no plain connections then, and where the file of a certificate is missing one is made, unless',
+    '`…_SELF_SIGNED=false`; not for HTTPS.',
     '',
   ]
   for (const [section, table] of Object.entries(sections))

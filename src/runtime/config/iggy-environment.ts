@@ -3,10 +3,11 @@
  * its configuration, with `_` for every dot. Pure.
  *
  * What means the same here is taken; what Apache's server knows and we do not is named, so that nobody believes in a
- * setting without effect. What is not recognised at all is named too: it may be a typing error.
+ * setting without effect. What is not recognised at all is named too: it may be a typing error. A value that neither can
+ * read stops the start of both.
  */
 import { boolean, type Setting, type SettingsTable } from '../../setting.ts'
-import { parseByteText, parseDurationText, UNLIMITED } from '../amount-text.ts'
+import { parseByteText, parseDurationWithUnit, UNLIMITED } from '../amount-text.ts'
 import { cronEvery } from './cron-text.ts'
 import { ENVIRONMENT_PREFIX } from './load.ts'
 import { LISTS, SECTIONS } from './schema.ts'
@@ -21,9 +22,10 @@ const OTHER_VARIABLES: ReadonlySet<string> = new Set([
   'IGGY_ROOT_USERNAME',
   'IGGY_ROOT_PASSWORD',
   'IGGY_CONFIG_PATH',
-  'IGGY_CONFIG_PROVIDER',
-  'IGGY_ENV_PATH',
+  'IGGY_CI_BUILD',
 ])
+/** Of other programs of Apache's that may share the environment. */
+const OTHER_PROGRAMS = /^IGGY_(CONNECTORS|MCP|TEST)_/
 
 /** Their path here, where it is not the same words. */
 const RENAMED: Readonly<Record<string, string>> = {
@@ -47,11 +49,12 @@ const RENAMED: Readonly<Record<string, string>> = {
   IGGY_HTTP_JWT_ENCODING_SECRET: 'http.jwt.secret',
   IGGY_SYSTEM_PARTITION_ENFORCE_FSYNC: 'log.default_durability',
   IGGY_DATA_MAINTENANCE_MESSAGES_INTERVAL: 'retention.schedule',
+  IGGY_SYSTEM_LOGGING_FILE_ENABLED: 'logging.file',
 }
 
 /** Their words for a value that are not ours. */
 const RENAMED_VALUES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  'logging.level': { trace: 'debug', off: 'error' },
+  'logging.level': { trace: 'debug', off: 'error', none: 'error' },
   // Not `false: 'buffered'`: it stands in the file that Apache's server comes with, and asks for nothing.
   'log.default_durability': { true: 'durable' },
 }
@@ -73,7 +76,19 @@ const APACHES_LOG_NAME = 'iggy-server.log'
 const INTERVALS: ReadonlySet<string> = new Set(['IGGY_DATA_MAINTENANCE_MESSAGES_INTERVAL'])
 
 /** What is so here anyway. */
-const AS_IT_IS: Readonly<Record<string, string>> = { IGGY_DATA_MAINTENANCE_MESSAGES_CLEANER_ENABLED: 'true' }
+const AS_IT_IS: Readonly<Record<string, string>> = {
+  IGGY_CLUSTER_ENABLED: 'false',
+  IGGY_DATA_MAINTENANCE_MESSAGES_CLEANER_ENABLED: 'true',
+  IGGY_HTTP_JWT_ALGORITHM: 'hs256',
+  IGGY_HTTP_JWT_USE_BASE64_SECRET: 'false',
+  IGGY_HTTP_WEB_UI: 'false',
+  IGGY_PERSONAL_ACCESS_TOKEN_CLEANER_ENABLED: 'true',
+  IGGY_SYSTEM_PARTITION_VALIDATE_CHECKSUM: 'true',
+  IGGY_SYSTEM_RECOVERY_RECREATE_MISSING_STATE: 'false',
+  IGGY_SYSTEM_SEGMENT_ARCHIVE_EXPIRED: 'false',
+  IGGY_TELEMETRY_ENABLED: 'false',
+  IGGY_WEBSOCKET_ACCEPT_UNMASKED_FRAMES: 'false',
+}
 
 const ADDRESSES = ['tcp.address', 'http.address', 'websocket.address', 'quic.address'] as const
 /**
@@ -97,39 +112,67 @@ export interface IggyEnvironment {
   readonly variables: Readonly<Record<string, string>>
   /** Variables that have no effect here. */
   readonly ignored: readonly string[]
+  /** Those among them whose value is beyond what the setting takes here. */
+  readonly unfit: readonly WrongValue[]
+  /** Values that Apache's server cannot read either. */
+  readonly unreadable: readonly WrongValue[]
 }
+
+export interface WrongValue {
+  readonly variable: string
+  /** Of the setting here. */
+  readonly path: string
+  /** What was found and expected. */
+  readonly problem: string
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
 
 /** @param isFile whether a path names a file: Apache's server makes a certificate where there is none. */
 export function readIggyEnvironment(
-  environment: Readonly<Record<string, string | undefined>>,
+  environment: Environment,
   isFile: (path: string) => boolean = () => true,
 ): IggyEnvironment {
+  const given = settingsIn(environment)
   const paths = knownPaths()
   const variables: Record<string, string> = {}
-  const ignored: string[] = []
-  for (const [variable, text] of Object.entries(environment)) {
-    if (text === undefined || !variable.startsWith('IGGY_') || OTHER_VARIABLES.has(variable)) continue
-    if (AS_IT_IS[variable] === text.trim() || variable === LOG_FILE_FOLDER) continue
-    if (variable === LOG_FILE_SWITCH && switchOf(text) !== undefined) continue
+  const [ignored, unfit, unreadable]: [string[], WrongValue[], WrongValue[]] = [[], [], []]
+  for (const [variable, text] of Object.entries(given)) {
+    if (AS_IT_IS[variable] === text.toLowerCase() || variable === LOG_FILE_FOLDER) continue
     const path = RENAMED[variable] ?? paths.get(variable) ?? pathInList(variable)
-    const value = path === undefined ? undefined : ourValue(path, INTERVALS.has(variable) ? cronOf(text) : text)
-    if (path !== undefined && value !== undefined) variables[ourVariable(path)] = value
-    else ignored.push(variable)
+    const value = path === undefined ? undefined : ourValue(variable, path, text)
+    if (path === undefined || value === undefined) ignored.push(variable)
+    else if ('value' in value) variables[ourVariable(path)] = value.value
+    else {
+      const list = value.isReadable ? unfit : unreadable
+      list.push({ variable, path, problem: `found ${JSON.stringify(text)}, expected ${value.expected}` })
+    }
   }
-  const logFile = logFileOf(environment)
-  if (logFile !== undefined) variables[ourVariable('logging.file')] = logFile
+  takeLogFile(variables, given)
   adaptQuic(variables)
-  const missing = adaptCertificates(variables, isFile)
-  ignored.push(...missing.filter((variable) => environment[variable] !== undefined))
+  const missing = adaptCertificates(variables, isFile).filter((variable) => given[variable] !== undefined)
+  ignored.push(...missing, ...unfit.map(({ variable }) => variable))
   const isStandIn = ADDRESSES.some((path) => variables[ourVariable(path)] !== undefined)
-  return { variables: isStandIn ? { ...STAND_IN, ...variables } : variables, ignored: ignored.sort() }
+  const all = isStandIn ? { ...STAND_IN, ...variables } : variables
+  return { variables: all, ignored: ignored.sort(), unfit, unreadable }
 }
 
-function logFileOf(environment: Readonly<Record<string, string | undefined>>): string | undefined {
-  const isOn = switchOf(environment[LOG_FILE_SWITCH] ?? '')
-  const isAsked = LOG_FILE_VARIABLES.some((each) => each !== LOG_FILE_SWITCH && environment[each] !== undefined)
-  if (!(isOn ?? isAsked)) return undefined
-  return `${environment[LOG_FILE_FOLDER]?.trim() || APACHES_LOG_FOLDER}/${APACHES_LOG_NAME}`
+/** An empty variable is none there as well. */
+function settingsIn(environment: Environment): Readonly<Record<string, string>> {
+  const isSetting = (name: string) =>
+    name.startsWith('IGGY_') && !OTHER_VARIABLES.has(name) && !OTHER_PROGRAMS.test(name)
+  const named = Object.entries(environment).filter(([name]) => isSetting(name))
+  const trimmed = named.map(([name, text = '']) => [name, text.trim()] as const)
+  return Object.fromEntries(trimmed.filter(([, text]) => text !== ''))
+}
+
+/** The switch alone says nothing of where, so the file's name is put together here. */
+function takeLogFile(variables: Record<string, string>, given: Environment): void {
+  const file = ourVariable('logging.file')
+  const isOn = switchOf(variables[file] ?? '')
+  delete variables[file]
+  const isAsked = LOG_FILE_VARIABLES.some((each) => each !== LOG_FILE_SWITCH && given[each] !== undefined)
+  if (isOn ?? isAsked) variables[file] = `${given[LOG_FILE_FOLDER] ?? APACHES_LOG_FOLDER}/${APACHES_LOG_NAME}`
 }
 
 /** @returns undefined when it says neither on nor off. */
@@ -168,18 +211,34 @@ function adaptCertificates(variables: Record<string, string>, isFile: (path: str
 
 export const ourVariable = (path: string): string => `${ENVIRONMENT_PREFIX}${path.replaceAll('.', '__').toUpperCase()}`
 
-/** @returns undefined for what we cannot do: it is named like a setting that does not exist, and does not stop the start. */
-function ourValue(path: string, text: string | undefined): string | undefined {
+type OurValue = { readonly value: string } | { readonly expected: string; readonly isReadable: boolean }
+
+/** @returns undefined for a word that asks for nothing here. */
+function ourValue(variable: string, path: string, text: string): OurValue | undefined {
+  if (variable === LOG_FILE_SWITCH) return switchOf(text) === undefined ? NO_SWITCH : { value: text }
+  if (INTERVALS.has(variable)) return cronOf(text)
   const setting = settingAt(path)
-  if (setting === undefined || text === undefined) return undefined
-  const value = inOurWords(path, setting, text.trim())
-  return 'value' in parseSetting(setting, value) ? value : undefined
+  if (setting === undefined) return undefined
+  const value = inOurWords(path, setting, text)
+  const parsed = parseSetting(setting, value)
+  if ('value' in parsed) return { value }
+  return setting.kind === 'choice' ? undefined : { expected: parsed.expected, isReadable: isReadable(setting, text) }
 }
 
-/** @returns undefined for no interval, and for what Apache's server reads as none. */
-function cronOf(text: string): string | undefined {
-  const us = parseDurationText(text)
-  return us === undefined || us === 0n || us === UNLIMITED ? undefined : cronEvery(Number(us / 1000n))
+const NO_SWITCH: OurValue = { expected: 'true or false', isReadable: false }
+
+/** Whether Apache's server would take it: it may mean what is not there here, such as a limit beyond ours. */
+function isReadable({ kind }: Setting, text: string): boolean {
+  if (kind === 'duration') return parseDurationWithUnit(text) !== undefined
+  if (kind === 'size') return parseByteText(text) !== undefined
+  return kind === 'integer' && /^\d+$/.test(text)
+}
+
+/** What Apache's server reads as none is none here. */
+function cronOf(text: string): OurValue {
+  const us = parseDurationWithUnit(text)
+  if (us !== undefined && us !== 0n && us !== UNLIMITED) return { value: cronEvery(Number(us / 1000n)) }
+  return { expected: 'an interval such as "1 m"', isReadable: us !== undefined }
 }
 
 /**
@@ -188,7 +247,7 @@ function cronOf(text: string): string | undefined {
  */
 function inOurWords(path: string, setting: Setting, text: string): string {
   if (setting.kind === 'duration') {
-    const us = parseDurationText(text)
+    const us = parseDurationWithUnit(text)
     return us === undefined ? text : `${us / 1000n} ms`
   }
   if (setting.kind === 'boolean') return text.toLowerCase()

@@ -75,3 +75,31 @@ test('a readable file without secrets is nothing to tell', () => {
   const { openSecrets, file: read } = find({ config: plain }, { EDGE_HTTP__JWT__SECRET: 's'.repeat(64) })
   assert.deepEqual([openSecrets, read], [[], plain])
 })
+
+test("values of Apache's settings that nobody can read stop the start, as they are written, with all other problems", () => {
+  const iggyFile = join(folder, 'unreadable.toml')
+  writeFileSync(
+    iggyFile,
+    '[heartbeat]\ninterval = "often"\n[http.tls]\nenabled = true\n[tcp]\naddress = "127.0.0.1:0"\n',
+  )
+  const environment = { IGGY_CONFIG_PATH: iggyFile, IGGY_SYSTEM_ENCRYPTION_ENABLED: 'yes' }
+  assert.throws(() => find({}, environment), {
+    code: 'EDGE_CONFIG_INVALID',
+    details: {
+      problems: [
+        'heartbeat.interval: found "often", expected a duration with its unit, such as "200 ms" or "30 s", from "1 s" to "1 h"',
+        'IGGY_SYSTEM_ENCRYPTION_ENABLED: found "yes", expected true or false',
+        'http.tls.cert_file: found none, expected a PEM file',
+        'http.tls.key_file: found none, expected a PEM file',
+      ],
+    },
+  })
+})
+
+test("a value of Apache's that is beyond ours is told with the reason", () => {
+  const { ignoredVariables, unfitValues } = find({}, { IGGY_HEARTBEAT_INTERVAL: '5 ms', IGGY_TCP_IPV6: 'true' })
+  assert.deepEqual(ignoredVariables, ['IGGY_HEARTBEAT_INTERVAL', 'IGGY_TCP_IPV6'])
+  assert.deepEqual(unfitValues, [
+    'IGGY_HEARTBEAT_INTERVAL: found "5 ms", expected a duration with its unit, such as "200 ms" or "30 s", from "1 s" to "1 h"',
+  ])
+})

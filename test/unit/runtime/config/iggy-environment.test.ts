@@ -4,6 +4,17 @@ import { readIggyEnvironment } from '../../../../src/runtime/config/iggy-environ
 import { loadConfig } from '../../../../src/runtime/config/load.ts'
 import { findExposedListeners } from '../../../../src/runtime/exposure.ts'
 
+/** Without the reasons. */
+function taken(environment: Record<string, string>, isFile?: (path: string) => boolean) {
+  const { variables, ignored } = readIggyEnvironment(environment, isFile)
+  return { variables, ignored }
+}
+
+/** One line each, as an operator reads them. */
+function unreadable(environment: Record<string, string>): readonly string[] {
+  return readIggyEnvironment(environment).unreadable.map(({ variable, problem }) => `${variable}: ${problem}`)
+}
+
 describe("the environment of Apache's server", () => {
   it('sets what exists here, in our words', () => {
     const { variables, ignored } = readIggyEnvironment({
@@ -52,10 +63,9 @@ describe("the environment of Apache's server", () => {
     assert.equal(config.log.segment_size, 10_240)
     const off = {
       IGGY_DATA_MAINTENANCE_MESSAGES_CLEANER_ENABLED: 'false',
-      IGGY_DATA_MAINTENANCE_MESSAGES_INTERVAL: 'often',
       IGGY_SYSTEM_PARTITION_ENFORCE_FSYNC: 'false',
     }
-    assert.deepEqual(readIggyEnvironment(off), { variables: {}, ignored: Object.keys(off) })
+    assert.deepEqual(taken(off), { variables: {}, ignored: Object.keys(off) })
   })
 
   it("keeps log files where Apache's server has them, for whoever says how", () => {
@@ -75,22 +85,18 @@ describe("the environment of Apache's server", () => {
       retention: 7 * 86_400_000,
     })
     const elsewhere = { IGGY_SYSTEM_LOGGING_PATH: '/var/log/iggy', IGGY_SYSTEM_LOGGING_FILE_ENABLED: 'true' }
-    assert.deepEqual(readIggyEnvironment(elsewhere), {
+    assert.deepEqual(taken(elsewhere), {
       variables: { EDGE_LOGGING__FILE: '/var/log/iggy/iggy-server.log' },
       ignored: [],
     })
     const off = { ...elsewhere, IGGY_SYSTEM_LOGGING_FILE_ENABLED: 'false' }
-    assert.deepEqual(readIggyEnvironment(off), { variables: {}, ignored: [] })
+    assert.deepEqual(taken(off), { variables: {}, ignored: [] })
   })
 
-  it('takes no file for what asks for none in other letters, and names a switch that says neither', () => {
+  it('takes no file for what asks for none in other letters', () => {
     const place = { IGGY_SYSTEM_LOGGING_PATH: '/var/log/iggy' }
     for (const off of ['FALSE', '0', ' false '])
-      assert.deepEqual(readIggyEnvironment({ ...place, IGGY_SYSTEM_LOGGING_FILE_ENABLED: off }).variables, {}, off)
-    assert.deepEqual(readIggyEnvironment({ IGGY_SYSTEM_LOGGING_FILE_ENABLED: 'no' }), {
-      variables: {},
-      ignored: ['IGGY_SYSTEM_LOGGING_FILE_ENABLED'],
-    })
+      assert.deepEqual(taken({ ...place, IGGY_SYSTEM_LOGGING_FILE_ENABLED: off }).variables, {}, off)
     const { variables } = readIggyEnvironment({ IGGY_SYSTEM_LOGGING_FILE_ENABLED: 'True' })
     assert.equal(variables.EDGE_LOGGING__FILE, 'logs/iggy-server.log')
   })
@@ -98,17 +104,17 @@ describe("the environment of Apache's server", () => {
   it('looks as often as it does anyway where the interval says never or nothing, and names it', () => {
     for (const interval of ['none', 'unlimited', '0', '0 s']) {
       const environment = { IGGY_DATA_MAINTENANCE_MESSAGES_INTERVAL: interval }
-      assert.deepEqual(readIggyEnvironment(environment), { variables: {}, ignored: Object.keys(environment) }, interval)
+      assert.deepEqual(taken(environment), { variables: {}, ignored: Object.keys(environment) }, interval)
     }
   })
 
   it('names a key of a list that is none, also one that every object has', () => {
     const environment = { IGGY_HTTP_JWT_TRUSTED_ISSUERS_0_CONSTRUCTOR: 'x' }
-    assert.deepEqual(readIggyEnvironment(environment), { variables: {}, ignored: Object.keys(environment) })
+    assert.deepEqual(taken(environment), { variables: {}, ignored: Object.keys(environment) })
   })
 
-  it('names what has no effect, and what does not fit, and starts all the same', () => {
-    const { variables, ignored } = readIggyEnvironment({
+  it('names what has no effect, and what does not fit with the reason, and starts all the same', () => {
+    const { variables, ignored, unfit } = readIggyEnvironment({
       IGGY_SYSTEM_MEMORY_POOL_SIZE: '4 GiB',
       IGGY_QUIC_INITIAL_MTU: '8 KB',
       IGGY_HEARTBEAT_INTERVAL: '5 ms',
@@ -121,6 +127,42 @@ describe("the environment of Apache's server", () => {
       'IGGY_SYSTEM_MEMORY_POOL_SIZE',
       'IGGY_TCP_ADRESS',
     ])
+    assert.deepEqual(unfit, [
+      {
+        variable: 'IGGY_HEARTBEAT_INTERVAL',
+        path: 'heartbeat.interval',
+        problem: 'found "5 ms", expected a duration with its unit, such as "200 ms" or "30 s", from "1 s" to "1 h"',
+      },
+    ])
+  })
+
+  it('refuses what nobody can read: encryption that is not on because of a "yes" would be found out too late', () => {
+    for (const [variable, text, expected] of [
+      ['IGGY_SYSTEM_ENCRYPTION_ENABLED', 'yes', 'true or false'],
+      ['IGGY_SYSTEM_LOGGING_FILE_ENABLED', 'no', 'true or false'],
+      ['IGGY_HEARTBEAT_INTERVAL', 'often', 'a duration with its unit, such as "200 ms" or "30 s", from "1 s" to "1 h"'],
+      ['IGGY_HEARTBEAT_INTERVAL', '60', 'a duration with its unit, such as "200 ms" or "30 s", from "1 s" to "1 h"'],
+      ['IGGY_DATA_MAINTENANCE_MESSAGES_INTERVAL', 'often', 'an interval such as "1 m"'],
+      ['IGGY_HTTP_MAX_REQUEST_SIZE', '2 XB', 'a size such as "8 MiB", from "1 KiB" to "64 MiB"'],
+      ['IGGY_PERSONAL_ACCESS_TOKEN_MAX_TOKENS_PER_USER', '-1', 'a whole number, from 1 to 100000'],
+      ['IGGY_HTTP_JWT_TRUSTED_ISSUERS_0_USER_ID', 'root', 'a whole number, from 0 to 4294967295'],
+      ['IGGY_TCP_ADDRESS', 'localhost', 'host:port such as "127.0.0.1:8090" or "[::]:8090"'],
+    ] as const)
+      assert.deepEqual(unreadable({ [variable]: text }), [`${variable}: found "${text}", expected ${expected}`])
+  })
+
+  it('starts with what Apache reads, though it is beyond what there is here', () => {
+    for (const [variable, text] of [
+      ['IGGY_HTTP_MAX_REQUEST_SIZE', '10 GB'],
+      ['IGGY_HEARTBEAT_INTERVAL', 'none'],
+      ['IGGY_HEARTBEAT_INTERVAL', 'server_default'],
+      ['IGGY_HTTP_JWT_ACCESS_TOKEN_EXPIRY', 'unlimited'],
+      ['IGGY_PERSONAL_ACCESS_TOKEN_MAX_TOKENS_PER_USER', '4294967295'],
+      ['IGGY_SYSTEM_LOGGING_LEVEL', 'warn,server=debug'],
+    ] as const) {
+      assert.deepEqual(unreadable({ [variable]: text }), [])
+      assert.deepEqual(taken({ [variable]: text }), { variables: {}, ignored: [variable] })
+    }
   })
 
   it('stands in for a server whose listeners somebody placed: ports are shared, and none is opened that nobody named', () => {
@@ -134,7 +176,7 @@ describe("the environment of Apache's server", () => {
     assert.deepEqual(ignored, [])
     assert.equal(readIggyEnvironment({ IGGY_SYSTEM_PATH: 'data' }).variables.EDGE_SYSTEM__REUSE_PORT, undefined)
     for (const nowhere of ['', 'localhost'])
-      assert.deepEqual(readIggyEnvironment({ IGGY_TCP_ADDRESS: nowhere }).variables, {}, 'an address that is none')
+      assert.deepEqual(taken({ IGGY_TCP_ADDRESS: nowhere }).variables, {}, 'an address that is none')
   })
 
   it('takes only TLS on a TCP port where it is turned on, as there, so that it may be reached from other machines', () => {
@@ -187,11 +229,11 @@ describe("the environment of Apache's server", () => {
     const own = { EDGE_TCP__TLS_ENABLED: 'true', EDGE_TCP__TLS_REQUIRED: 'true', EDGE_TCP__TLS_SELF_SIGNED: 'true' }
     const nowhere = () => false
     const asked = { ...files, IGGY_TCP_TLS_ENABLED: 'true', IGGY_TCP_TLS_SELF_SIGNED: 'true' }
-    assert.deepEqual(readIggyEnvironment(asked, nowhere), { variables: own, ignored: Object.keys(files) })
+    assert.deepEqual(taken(asked, nowhere), { variables: own, ignored: Object.keys(files) })
     // It is what that server does unless it is told not to.
-    assert.deepEqual(readIggyEnvironment({ IGGY_TCP_TLS_ENABLED: 'True' }), { variables: own, ignored: [] })
+    assert.deepEqual(taken({ IGGY_TCP_TLS_ENABLED: 'True' }), { variables: own, ignored: [] })
     const quic = { IGGY_QUIC_CERTIFICATE_CERT_FILE: 'cert.pem', IGGY_WEBSOCKET_TLS_ENABLED: 'true' }
-    assert.deepEqual(readIggyEnvironment(quic, nowhere), {
+    assert.deepEqual(taken(quic, nowhere), {
       variables: {
         EDGE_QUIC__TLS_SELF_SIGNED: 'true',
         EDGE_WEBSOCKET__TLS_ENABLED: 'true',
@@ -223,8 +265,11 @@ describe("the environment of Apache's server", () => {
       IGGY_ROOT_USERNAME: 'x',
       IGGY_ROOT_PASSWORD: 'x',
       IGGY_CONFIG_PATH: 'x',
+      IGGY_CONNECTORS_CONFIG_PATH: 'x',
+      IGGY_MCP_TRANSPORT: 'x',
       PATH: 'x',
       IGGY_TCP_ENABLED: undefined,
+      IGGY_SYSTEM_ENCRYPTION_KEY: '',
     })
     assert.deepEqual([variables, ignored], [{}, []])
   })
