@@ -5,7 +5,7 @@ import { type HeaderKind, headerKindCode } from '../../sdk/wire/header-values.ts
 import type { Partitioning } from '../../sdk/wire/primitives.ts'
 import { Writer } from '../../sdk/wire/writer.ts'
 import { wrongShape } from './rejection.ts'
-import { base64, decodeBase64, list, object, oneOf, optional, type Shape } from './shape.ts'
+import { base64, base64AnyPadding, decodeBase64, list, object, oneOf, optional, type Shape } from './shape.ts'
 
 export interface JsonMessage {
   /** 0: none was given. */
@@ -47,7 +47,7 @@ const payload: Shape<Uint8Array> = (found, path) => {
   return bytes
 }
 
-const headerSide = object({ kind: oneOf(...HEADER_KINDS), value: base64 })
+const headerSide = object({ kind: oneOf(...HEADER_KINDS), value: base64AnyPadding })
 const headerList = list(object({ key: headerSide, value: headerSide }))
 
 /** Header objects, or the raw block as base64. Iggy's servers judge neither lengths nor a raw block, so nor do we. */
@@ -94,7 +94,7 @@ const message: Shape<JsonMessage> = (found, path) => {
 /** `message_key` is what guides call `messages_key`. */
 const partitioningFields = object({
   kind: oneOf('balanced', 'partition_id', 'messages_key', 'message_key'),
-  value: base64,
+  value: base64AnyPadding,
 })
 
 const partitioning: Shape<Partitioning> = (found, path) => {

@@ -34,13 +34,16 @@ export const permissions: Shape<Permissions> = (found, path) => {
   return permissionsFromJson(found)
 }
 
-/** Iggy's server stumbles over a key that is no number while it still parses: 400, not 422. */
+/**
+ * Iggy's server stumbles over a key that is no number while it still parses: 400, not 422. Each number has one form, so that
+ * nobody has two sets of rights in one stream.
+ */
 function byId<T>(shape: Shape<T>): Shape<ReadonlyMap<string, T>> {
   const values = entries(shape)
   return (found, path) => {
     const given = values(found, path)
     for (const key of given.keys()) {
-      if (/^\d{1,10}$/.test(key) && Number(key) <= 0xffff_ffff) continue
+      if (/^(0|[1-9]\d{0,9})$/.test(key) && Number(key) <= 0xffff_ffff) continue
       const sentence = `${path}.?: invalid value: expected key to be a number in quotes`
       throw rejection(400, `Failed to parse the request body as JSON: ${sentence}`)
     }

@@ -11,8 +11,9 @@ type Fields = Readonly<Record<string, Shape<unknown>>>
 type Decoded<F extends Fields> = { readonly [K in keyof F]: ShapeOf<F[K]> }
 
 const U64_MAX = 2n ** 64n - 1n
-/** Canonical base64 with padding: the servers of Iggy take neither unpadded nor URL-safe text. */
-const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+/** Canonical base64: not URL-safe, and no bit may be set behind the last byte. */
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$/
+const BASE64_ANY_PADDING = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]={0,2}|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=?)?$/
 
 export const text: Shape<string> = (found, path) => {
   if (typeof found !== 'string') throw wrongShape(path, `invalid type: ${describe(found)}, expected a string`)
@@ -46,17 +47,23 @@ export function u64(name = 'u64'): Shape<bigint> {
   }
 }
 
-export const base64: Shape<Uint8Array> = (found, path) => {
-  if (typeof found !== 'string')
-    throw wrongShape(path, `invalid type: ${describe(found)}, expected a base64 encoded string`)
-  const bytes = decodeBase64(found)
-  if (bytes === undefined) throw wrongShape(path, 'Invalid base64')
-  return bytes
+export const base64 = base64Shape(BASE64)
+/** Where the servers of Iggy look at no padding. */
+export const base64AnyPadding = base64Shape(BASE64_ANY_PADDING)
+
+function base64Shape(pattern: RegExp): Shape<Uint8Array> {
+  return (found, path) => {
+    if (typeof found !== 'string')
+      throw wrongShape(path, `invalid type: ${describe(found)}, expected a base64 encoded string`)
+    const bytes = decodeBase64(found, pattern)
+    if (bytes === undefined) throw wrongShape(path, 'Invalid base64')
+    return bytes
+  }
 }
 
 /** @returns undefined when `value` is not canonical base64 with padding. */
-export function decodeBase64(value: string): Uint8Array | undefined {
-  return BASE64.test(value) ? new Uint8Array(Buffer.from(value, 'base64')) : undefined
+export function decodeBase64(value: string, pattern = BASE64): Uint8Array | undefined {
+  return pattern.test(value) ? new Uint8Array(Buffer.from(value, 'base64')) : undefined
 }
 
 export function oneOf<const N extends string>(...names: readonly N[]): Shape<N> {

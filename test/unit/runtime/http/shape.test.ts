@@ -4,6 +4,7 @@ import { EdgeError } from '../../../../src/errors.ts'
 import { rejectionStatus } from '../../../../src/runtime/http/rejection.ts'
 import {
   base64,
+  base64AnyPadding,
   entries,
   list,
   object,
@@ -69,5 +70,11 @@ test('numbers of 64 bits are exact, and no other numbers are taken for them', ()
 test('base64 is taken in its canonical form with padding only', () => {
   assert.deepEqual([...base64('aGVsbG8=', '')], [...new TextEncoder().encode('hello')])
   assert.deepEqual([...base64('', '')], [])
-  for (const found of ['YQ', '_-8=', '***', 'YQ==\n', 'Y===', 1]) sentenceOf(base64, found)
+  for (const found of ['YQ', '_-8=', '***', 'YQ==\n', 'Y===', 'YR==', 'a2W=', 1]) sentenceOf(base64, found)
+})
+
+test('where no padding is looked at, all else is', () => {
+  for (const found of ['YQ', 'YQ=', 'YQ==']) assert.deepEqual([...base64AnyPadding(found, '')], [97], found)
+  for (const found of ['a2V5', 'a2U', 'a2U=']) assert.equal(base64AnyPadding(found, '')[0], 107, found)
+  for (const found of ['Y', 'YQ===', 'YR', 'a2W', 'a2U==', '_-8', ' YQ', 1]) sentenceOf(base64AnyPadding, found)
 })
