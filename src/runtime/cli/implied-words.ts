@@ -4,7 +4,7 @@
  */
 
 /** What Apache's server takes; without a command they can only be meant for `run`. */
-const SERVER_FLAGS: ReadonlySet<string> = new Set(['--with-default-root-credentials', '--fresh'])
+const SERVER_FLAGS: ReadonlySet<string> = new Set(['--with-default-root-credentials', '--fresh', '-f'])
 
 /**
  * @param name path by which the process was started.
@@ -15,10 +15,22 @@ export function impliedWords(
   name: string,
   environment: Readonly<Record<string, string | undefined>>,
 ): readonly string[] {
-  if (words.some((word) => !SERVER_FLAGS.has(word))) return words
+  const flags = withoutProvider(words)
+  if (flags.some((word) => !SERVER_FLAGS.has(word))) return words
   const isServerName = name.slice(name.lastIndexOf('/') + 1) === 'iggy-server'
   const isMeant = words.length > 0 || isServerName || Object.keys(environment).some(isServerVariable)
-  return isMeant ? ['run', ...words] : words
+  return isMeant ? ['run', ...flags] : words
+}
+
+/** `--config-provider file`: the only one that Apache's server has, so it says nothing. */
+function withoutProvider(words: readonly string[]): readonly string[] {
+  const isProvider = (word: string | undefined) => word === '--config-provider' || word === '-c'
+  return words.filter(
+    (word, index) =>
+      word !== '--config-provider=file' &&
+      !(isProvider(word) && words[index + 1] === 'file') &&
+      !(word === 'file' && isProvider(words[index - 1])),
+  )
 }
 
 const CLIENT_VARIABLES: ReadonlySet<string> = new Set(['IGGY_URL', 'IGGY_USERNAME', 'IGGY_PASSWORD', 'IGGY_HOME'])

@@ -8,7 +8,12 @@ export const run: Command = {
   arguments: [
     ...CONFIG_ARGUMENTS,
     { name: 'with-default-root-credentials', isFlag: true, summary: 'As in Iggy: a new root user is iggy/iggy.' },
-    { name: 'fresh', isFlag: true, summary: 'As in Iggy: delete what the data folder holds, and start anew.' },
+    {
+      name: 'fresh',
+      aliases: ['f'],
+      isFlag: true,
+      summary: 'As in Iggy: delete what the data folder holds, and start anew.',
+    },
   ],
   async run(values, context) {
     const { runEdge } = await import('./run-edge.ts')

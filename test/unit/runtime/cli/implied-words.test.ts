@@ -13,6 +13,13 @@ test('started as Apache names its server, or with its variables, it runs without
   ])
 })
 
+test('words of its own that Apache writes are understood', () => {
+  assert.deepEqual(impliedWords(['-f'], 'iggy-server', {}), ['run', '-f'])
+  for (const words of [['--config-provider', 'file'], ['-c', 'file'], ['--config-provider=file']])
+    assert.deepEqual(impliedWords([...words, '--fresh'], 'iggy-server', {}), ['run', '--fresh'])
+  assert.deepEqual(impliedWords(['-c', 'edge.toml'], 'iggy-server', {}), ['-c', 'edge.toml'])
+})
+
 test('a client and a person get what they asked for', () => {
   assert.deepEqual(impliedWords([], 'iggy-edge', {}), [])
   assert.deepEqual(impliedWords([], 'iggy-edge', { IGGY_URL: 'host', IGGY_USERNAME: 'a', IGGY_PASSWORD: 'b' }), [])
