@@ -27,10 +27,11 @@ export function getGroupRow(context: BrokerContext, topic: Topic, id: Identifier
   })
 }
 
-/** @throws {EdgeError} EDGE_MEMBER_NOT_FOUND when the client has not joined. */
+/** For callers who may poll the topic. @throws {EdgeError} EDGE_MEMBER_NOT_FOUND when the client has not joined. */
 export function memberOf(context: BrokerContext, row: GroupRow, client: ClientSession): LiveGroup {
-  const group = context.liveGroups.find(row.streamId, row.topicId, row.id)
-  if (group?.assignment.has(client.id) === true) return group
+  const { liveGroups, clock } = context
+  const group = liveGroups.find(row.streamId, row.topicId, row.id)
+  if (group !== undefined && liveGroups.resume(group, client.id, clock.monotonicUs())) return group
   throw new EdgeError('EDGE_MEMBER_NOT_FOUND', `client ${client.id} is no member of group "${row.name}"`, {
     details: { clientId: client.id, groupId: row.id },
   })

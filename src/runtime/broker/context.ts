@@ -34,6 +34,8 @@ export interface BrokerContext {
   readonly identity: ServerIdentity
   /** The user is gone: its connections go back to being nobody's. */
   endSessionsOf(userId: number): void
+  /** The user may do more or less than before. */
+  rightsChanged(userId: number): void
 }
 
 /** What the server says of itself; known to whoever starts the listeners. */

@@ -60,11 +60,11 @@ export function createGroups(context: BrokerContext): Groups {
       const topic = findTopic(context, caller, streamId, topicId, 'get-topic')
       const row = topic === undefined ? undefined : findGroupRow(context, topic, groupId)
       if (row === undefined) return undefined
-      const assignment = liveGroups.find(row.streamId, row.topicId, row.id)?.assignment
-      const partitions = assignment?.sync(clientOf(caller).id)
-      return assignment === undefined || partitions === undefined
-        ? undefined
-        : { generation: assignment.generation, partitions }
+      const group = liveGroups.find(row.streamId, row.topicId, row.id)
+      const client = clientOf(caller)
+      if (group === undefined || !liveGroups.resume(group, client.id, clock.monotonicUs())) return undefined
+      const { assignment } = group
+      return { generation: assignment.generation, partitions: assignment.sync(client.id) ?? [] }
     },
   }
 

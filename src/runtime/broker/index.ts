@@ -88,6 +88,7 @@ export async function createBroker(options: BrokerOptions): Promise<RunningBroke
     sizes,
     serial: new Serial(),
     endSessionsOf: (userId) => sessions.endSessionsOf(userId),
+    rightsChanged: (userId) => sessions.rightsChanged(userId),
   }
   const sessions = createSessions(context)
   const maintenance = startMaintenance(context, sessions)

@@ -32,8 +32,20 @@ export class LiveGroups {
 
   /** @returns whether the client was a member. */
   leave(group: LiveGroup, clientId: number, nowUs: number): boolean {
-    this.byClient.get(clientId)?.delete(group)
-    return group.assignment.leave(clientId, nowUs)
+    group.assignment.leave(clientId, nowUs)
+    return this.byClient.get(clientId)?.delete(group) === true
+  }
+
+  /** The client may not poll the topic now: others get its partitions, or nobody would read them. It need not join again. */
+  suspend(group: LiveGroup, clientId: number, nowUs: number): void {
+    group.assignment.leave(clientId, nowUs)
+  }
+
+  /** @returns whether the client has joined; one that was suspended takes part again. */
+  resume(group: LiveGroup, clientId: number, nowUs: number): boolean {
+    if (this.byClient.get(clientId)?.has(group) !== true) return false
+    group.assignment.join(clientId, nowUs)
+    return true
   }
 
   leaveAll(clientId: number, nowUs: number): void {

@@ -31,6 +31,12 @@ export class RightsBook {
     throw new EdgeError('EDGE_FORBIDDEN', `user ${caller.userId} may not ${action}`, { details: { action } })
   }
 
+  /** Whether the user may do `action`; a user that is gone may nothing. */
+  isAllowed(userId: number, action: Action, streamId: number, topicId: number): boolean {
+    const row = this.metadata.users.get(userId)
+    return row !== undefined && isAllowed(this.rightsOf(row), action, streamId, topicId)
+  }
+
   /** The user the caller acts for. @throws EDGE_UNAUTHENTICATED. */
   userOf(caller: Caller): UserRow {
     const row = caller.userId === null ? undefined : this.metadata.users.get(caller.userId)

@@ -5,6 +5,8 @@ import type { BrokerContext } from './context.ts'
 export interface Sessions {
   readonly operations: Pick<Broker, 'openClient' | 'closeClient' | 'login' | 'logout'>
   endSessionsOf(userId: number): void
+  /** The user's members of topics that it may not poll any more are suspended. */
+  rightsChanged(userId: number): void
   /** Members that were silent too long lose their groups and their login. @returns how many. */
   evictStale(silentUs: number): number
 }
@@ -47,6 +49,16 @@ export function createSessions(context: BrokerContext): Sessions {
 
     endSessionsOf(userId) {
       for (const client of [...clients.all()]) if (client.userId === userId) end(client, 'user-deleted')
+    },
+
+    rightsChanged(userId) {
+      for (const client of clients.all()) {
+        if (client.userId !== userId) continue
+        for (const group of liveGroups.ofClient(client.id)) {
+          if (context.rights.isAllowed(userId, 'poll', group.streamId, group.topicId)) continue
+          liveGroups.suspend(group, client.id, clock.monotonicUs())
+        }
+      }
     },
 
     evictStale(silentUs) {

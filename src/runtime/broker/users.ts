@@ -80,6 +80,7 @@ export function createUsers(context: BrokerContext): Users {
         if (row.id === ROOT_USER_ID && change.isActive === false) throw rootProtected('deactivated')
         const username = change.username ?? row.username
         await metadata.putUser({ ...row, username, isActive: change.isActive ?? row.isActive })
+        context.rightsChanged(row.id)
       })
     },
 
@@ -102,6 +103,7 @@ export function createUsers(context: BrokerContext): Users {
           throw new EdgeError('EDGE_ROOT_PERMISSIONS_PROTECTED', 'the rights of the root user cannot be changed')
         }
         await metadata.putUser({ ...row, permissionsJson: encodePermissions(permissions) })
+        context.rightsChanged(row.id)
       })
     },
 

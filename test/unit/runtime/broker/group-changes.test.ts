@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { EdgeError } from '../../../../src/errors.ts'
+import { ALL_PERMISSIONS } from '../../../../src/runtime/broker/permissions.ts'
 import { type BrokerWorld, batchOf, createBrokerWorld } from '../../../support/broker-world.ts'
 
 const GROUP = { kind: 'group', id: 'g' } as const
@@ -65,4 +66,69 @@ test('groups deal out what is left also where the removal of partitions failed a
   }
   await assert.rejects(broker.deletePartitions(root, 's', 't', 3), { code: 'EDGE_IO' })
   assert.deepEqual(splitOf(world), [[0]])
+})
+
+/** Two members, the second one of a user with the rights given. */
+async function withUsersMember(world: BrokerWorld) {
+  const { broker, root } = world
+  const user = { username: 'reader', password: 'secret', isActive: true, permissions: ALL_PERMISSIONS }
+  const { id } = await broker.createUser(root, user)
+  broker.joinGroup(world.connect(), 's', 't', 'g')
+  const member = world.connect(id)
+  broker.joinGroup(member, 's', 't', 'g')
+  const poll = (partitionId: number | null) =>
+    broker.poll(member, {
+      consumer: GROUP,
+      stream: 's',
+      topic: 't',
+      partitionId,
+      strategy: { kind: 'next' },
+      count: 1,
+      autoCommit: true,
+    })
+  assert.deepEqual(splitOf(world), [
+    [0, 1],
+    [3, 2],
+  ])
+  return { member, poll, userId: id }
+}
+
+const REVOCATIONS: Readonly<Record<string, (world: BrokerWorld, userId: number, isAllowed: boolean) => Promise<void>>> =
+  {
+    'without the right to poll': ({ broker, root }, userId, isAllowed) =>
+      broker.setPermissions(root, userId, isAllowed ? ALL_PERMISSIONS : null),
+    'of a user who is not active': ({ broker, root }, userId, isActive) =>
+      broker.updateUser(root, userId, { isActive }),
+  }
+for (const [which, change] of Object.entries(REVOCATIONS)) {
+  test(`a member ${which} holds no partitions, and has some again once it may poll`, async () => {
+    await using world = await withGroup()
+    const { poll, userId } = await withUsersMember(world)
+    await change(world, userId, false)
+    assert.deepEqual(splitOf(world), [[0, 1, 2, 3]])
+    assert.throws(() => poll(2), { code: 'EDGE_FORBIDDEN' })
+    assert.deepEqual(splitOf(world), [[0, 1, 2, 3]])
+
+    await change(world, userId, true)
+    await poll(null)
+    assert.deepEqual(splitOf(world), [
+      [0, 1],
+      [3, 2],
+    ])
+  })
+}
+
+test('a member that asks for its partitions has some again once it may poll, and leaves as any other', async () => {
+  await using world = await withGroup()
+  const { broker, root } = world
+  const { member, userId } = await withUsersMember(world)
+  await broker.setPermissions(root, userId, null)
+  await broker.setPermissions(root, userId, ALL_PERMISSIONS)
+  assert.deepEqual(broker.syncGroup(member, 's', 't', 'g')?.partitions, [3, 2])
+  await broker.setPermissions(root, userId, null)
+  await broker.setPermissions(root, userId, ALL_PERMISSIONS)
+  await broker.leaveGroup(member, 's', 't', 'g')
+  assert.throws(() => broker.leaveGroup(member, 's', 't', 'g'), { code: 'EDGE_MEMBER_NOT_FOUND' })
+  assert.equal(broker.syncGroup(member, 's', 't', 'g'), undefined)
+  assert.deepEqual(splitOf(world), [[0, 1, 2, 3]])
 })
