@@ -322,7 +322,7 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
       if (this.#membership === null || !isNotOurs(toEdgeError(error))) throw error
       // It is another's: what was polled of it is not ours to handle any more.
       this.#positions.delete(partitionId)
-      this.#membership.invalidate()
+      renew(this.#membership, toEdgeError(error))
       return
     }
     position.committed = handled
@@ -338,10 +338,10 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
   /** Waits where trouble passes by itself; a lost membership is renewed. @throws everything else. */
   async #pauseOrThrow(cause: unknown): Promise<void> {
     const error = toEdgeError(cause)
-    const isMembership = isNotOurs(error) && this.#membership !== null
+    const membership = isNotOurs(error) ? this.#membership : null
     if (this.#isEnding) return
-    if (!isMembership && !error.isRetryable) throw error
-    if (isMembership) this.#membership?.invalidate()
+    if (membership === null && !error.isRetryable) throw error
+    if (membership !== null) renew(membership, error)
     await sleep(SDK_DEFAULTS.consumerIdleMaxMs, this.#abort.signal)
   }
 }
@@ -360,9 +360,16 @@ function isNotOurs(error: EdgeError): boolean {
   return MEMBERSHIP_CODES.has(error.code) || iggyCodeOf(error) === RESOURCE_NOT_FOUND
 }
 
+/** An older server tells only so that the membership ended: asked for partitions, it names those of the topic. */
+function renew(membership: GroupMembership, { code }: EdgeError): void {
+  if (MEMBERSHIP_ENDED.has(code)) membership.ended()
+  else membership.invalidate()
+}
+
+const MEMBERSHIP_ENDED: ReadonlySet<string> = new Set(['EDGE_MEMBER_NOT_FOUND', 'EDGE_GROUP_NOT_FOUND'])
+
 const MEMBERSHIP_CODES: ReadonlySet<string> = new Set([
-  'EDGE_MEMBER_NOT_FOUND',
-  'EDGE_GROUP_NOT_FOUND',
+  ...MEMBERSHIP_ENDED,
   'EDGE_PARTITION_NOT_OWNED',
   'EDGE_UNAUTHENTICATED',
 ])

@@ -21,7 +21,7 @@ export class GroupMembership {
     this.#stream = stream
     this.#topic = topic
     this.#name = name
-    this.#unsubscribe = client.onReconnected(() => this.#lost())
+    this.#unsubscribe = client.onReconnected(() => this.ended())
   }
 
   /** Whether the partitions known so far may no longer be right. */
@@ -36,6 +36,12 @@ export class GroupMembership {
 
   /** Asks anew at the next turn. */
   invalidate(): void {
+    this.#isStale = true
+  }
+
+  /** The server knows no such member, or no such group: joins anew at the next turn. */
+  ended(): void {
+    this.#isJoined = false
     this.#isStale = true
   }
 
@@ -62,11 +68,6 @@ export class GroupMembership {
     const isMember = this.#isJoined && this.#client.state === 'connected'
     this.#isJoined = false
     if (isMember) await this.#client.groups.leave(this.#stream, this.#topic, this.#name)
-  }
-
-  #lost(): void {
-    this.#isJoined = false
-    this.#isStale = true
   }
 
   async #join(): Promise<void> {

@@ -68,6 +68,21 @@ for (const generation of GENERATIONS) {
     assert.deepEqual(await readTo(await connected(), 9n), [4n, 5n, 6n, 7n, 8n, 9n])
   })
 
+  test(`${generation}: a member whose group is deleted makes it anew, and goes on there`, async (context) => {
+    const { connected } = await startWorld(context, generation)
+    const admin = await connected()
+    const consumer = (await connected()).consumer({ ...PLACE, commit: { kind: 'each' } })
+    const offsets: bigint[] = []
+    for await (const { offset } of consumer) {
+      offsets.push(offset)
+      if (offset !== 9n) continue
+      if (offsets.length > COUNT) consumer.stop()
+      else await admin.groups.delete('site', 'temp', 'workers')
+    }
+    const once = Array.from({ length: COUNT }, (_, index) => BigInt(index))
+    assert.deepEqual(offsets, [...once, ...once])
+  })
+
   test(`${generation}: a member that begins at an offset does so only where the group has not read yet`, async (context) => {
     const { connected } = await startWorld(context, generation)
     const start = { kind: 'offset', offset: 2n } as const
