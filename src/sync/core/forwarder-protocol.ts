@@ -63,6 +63,8 @@ export type Effect =
   | { readonly type: 'send'; readonly ticket: number; readonly idPrefix: bigint; readonly suspicion: number }
   | { readonly type: 'keep-dead-letter'; readonly ticket: number; readonly offset: bigint; readonly reason: EdgeError }
   | { readonly type: 'commit-cursor'; readonly cursor: Cursor }
+  /** Told so by the upstream: what others send there may reach one that is made anew. */
+  | { readonly type: 'topic-missing' }
   | { readonly type: 'wake'; readonly atUs: number }
   | { readonly type: 'report'; readonly report: Report }
 

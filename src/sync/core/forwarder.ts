@@ -33,6 +33,14 @@ import { Suspicion } from './suspicion.ts'
 import { type TailPage, TailScan, type TailVerdict } from './tail.ts'
 
 const NEEDING_SLOT: ReadonlySet<ForwarderState> = new Set(['reading', 'paused', 'sending', 'quarantining'])
+/** States that read the upstream's tail before anything is sent, whatever they are told. */
+const LOOKS_BY_ITSELF: ReadonlySet<ForwarderState> = new Set([
+  'offline',
+  'resolving',
+  'waiting',
+  'quarantining',
+  'blocked',
+])
 
 export class Forwarder {
   readonly #options: ForwarderOptions
@@ -153,8 +161,7 @@ export class Forwarder {
         this.#deadLetterKept(nowUs)
         break
       case 'topic-lost':
-        // In every other state the next question or send finds out by itself.
-        if (this.#state === 'caught-up') this.#resolve(nowUs)
+        this.#topicLost(nowUs)
         break
       case 'woken':
         if (this.#wakeAtUs !== null && nowUs >= this.#wakeAtUs) this.#wake(nowUs)
@@ -184,6 +191,13 @@ export class Forwarder {
     }
     this.#enter('resolving', nowUs)
     this.#ask({ type: 'ensure-topic' })
+  }
+
+  /** What is sent from now on may reach another topic of that name: the tail is read first. */
+  #topicLost(nowUs: number): void {
+    if (LOOKS_BY_ITSELF.has(this.#state)) return
+    if (this.#state === 'sending') this.#markDoubt(nowUs)
+    this.#resolve(nowUs)
   }
 
   #wake(nowUs: number): void {
@@ -224,6 +238,7 @@ export class Forwarder {
     const resume = reconcile({
       verdict,
       cursor: this.#cursor,
+      isCursorFresh: this.#hasReconciled,
       incarnation: this.#incarnation,
       logStart: this.#logStart,
       sendableEnd: most(this.#sentEnd, this.#nextOffset),
@@ -313,12 +328,14 @@ export class Forwarder {
     if (this.#state !== 'sending' || read === null) return
     const count = BigInt(read.count)
     const lowerBound = (this.#cursor?.upstreamOffset ?? this.#upstreamBase - 1n) + count
-    const upstreamOffset = upstreamBaseOffset === null ? lowerBound : upstreamBaseOffset + count - 1n
+    const told = upstreamBaseOffset === null ? lowerBound : upstreamBaseOffset + count - 1n
     this.#nextOffset = read.nextOffset
     this.#took(count, nowUs)
     this.#batcher.succeeded()
-    this.#commit(this.#cursorAt(read.nextOffset - 1n, upstreamOffset))
-    this.#readNext(nowUs)
+    this.#commit(this.#cursorAt(read.nextOffset - 1n, most(told, lowerBound)))
+    // Offsets that went back are another topic's: the look at the tail compares them with what the cursor has.
+    if (told < lowerBound) this.#resolve(nowUs)
+    else this.#readNext(nowUs)
   }
 
   /** The upstream has `count` records more, as its answer says, or its tail where the answer was lost. */
@@ -337,6 +354,7 @@ export class Forwarder {
     const wasSending = this.#state === 'sending'
     const read = this.#read
     this.#reason = failure.error
+    if (failure.kind === 'missing') this.#effects.push({ type: 'topic-missing' })
     if (wasSending && failure.kind === 'lost') this.#sendLost(failure.error, nowUs)
     else if (wasSending && isOutcomeUnknown(failure.kind)) this.#markDoubt(nowUs)
     const isPageTooLarge = this.#state === 'in-doubt' && failure.error.code === 'EDGE_FRAME_TOO_LARGE'

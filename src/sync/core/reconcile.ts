@@ -11,6 +11,8 @@ import type { TailVerdict } from './tail.ts'
 export interface ReconcileInput {
   readonly verdict: TailVerdict
   readonly cursor: Cursor | undefined
+  /** The cursor is of this process: one that was stored may be older than what the upstream forgot and got again since. */
+  readonly isCursorFresh: boolean
   /** Incarnation that new ids carry. */
   readonly incarnation: number
   /** First offset the local log still holds. */
@@ -67,6 +69,7 @@ function resumeAfter(input: ReconcileInput, found: Extract<TailVerdict, { kind: 
     cursor: withIncarnation({ confirmedOffset, upstreamOffset }, incarnation),
     finding,
   })
+  if (input.isCursorFresh && isAnotherTopic(cursor, found)) return resumeFromStart(input, found)
   if (localOffset === confirmed) return at(confirmed, AGREED)
   if (localOffset > confirmed || incarnation > input.incarnation) {
     return at(localOffset, { kind: 'recovered', from: confirmed + 1n, end: localOffset + 1n })
@@ -75,13 +78,40 @@ function resumeAfter(input: ReconcileInput, found: Extract<TailVerdict, { kind: 
   return at(localOffset, { kind: 'forgotten', from: localOffset + 1n, end: confirmed + 1n })
 }
 
+/**
+ * What is confirmed lies at its upstream offset or above, and what follows behind it. Found below, the topic is another one of
+ * that name, which lacks what came before.
+ */
+function isAnotherTopic(cursor: Cursor | undefined, found: Extract<TailVerdict, { kind: 'found' }>): boolean {
+  const upstreamOffset = cursor?.upstreamOffset ?? null
+  if (cursor === undefined || upstreamOffset === null || found.incarnation !== (cursor.incarnation ?? 0)) return false
+  if (found.localOffset === cursor.confirmedOffset) return found.upstreamOffset < upstreamOffset
+  return found.localOffset > cursor.confirmedOffset && found.upstreamOffset <= upstreamOffset
+}
+
+/** All that the log holds, under new ids: what has reached the other topic meanwhile stays there, behind nothing. */
+function resumeFromStart(input: ReconcileInput, found: Extract<TailVerdict, { kind: 'found' }>): Resume {
+  const { logStart } = input
+  const incarnation = found.incarnation + 1
+  return {
+    nextOffset: logStart,
+    incarnation,
+    cursor: { confirmedOffset: logStart - 1n, upstreamOffset: null, incarnation },
+    finding: { kind: 'forgotten', from: logStart, end: found.localOffset + 1n },
+  }
+}
+
 /** Nothing of the current incarnation is there: what older ones left says only whether something was forgotten. */
 function resumeAfterOlder(input: ReconcileInput, found: Extract<TailVerdict, { kind: 'found' }>): Resume {
   const confirmed = input.cursor?.confirmedOffset ?? -1n
   const nextOffset = confirmed + 1n
   const resume: Resume = { nextOffset, incarnation: input.incarnation, cursor: null, finding: AGREED }
   const known = input.cursor?.upstreamOffset ?? null
-  if (known === null || found.upstreamOffset >= known || found.localOffset >= confirmed) return resume
+  if (known === null || found.upstreamOffset >= known) return resume
+  if (found.localOffset >= confirmed) {
+    const { upstreamOffset } = found
+    return { ...resume, cursor: withIncarnation({ confirmedOffset: confirmed, upstreamOffset }, input.incarnation) }
+  }
   const from = found.localOffset + 1n
   const cursor = { confirmedOffset: found.localOffset, upstreamOffset: found.upstreamOffset }
   return {
@@ -107,12 +137,13 @@ function resumeWithout(input: ReconcileInput, absent: Extract<TailVerdict, { kin
   if (absent.upstreamStart > known) return isDropped ? there : { ...there, finding: { kind: 'expired' } }
   // What the log holds no more is told as well, as far as the upstream's offsets show it.
   const from = isDropped ? nextOffset - least(nextOffset, known + 1n - absent.upstreamStart) : logStart
-  if (input.isGivenUp(from, nextOffset)) return there
+  const nowhere = (confirmedOffset: bigint) => withIncarnation({ confirmedOffset, upstreamOffset: null }, incarnation)
+  if (input.isGivenUp(from, nextOffset)) return { ...there, cursor: nowhere(cursor.confirmedOffset) }
   const resumeAt = isDropped ? nextOffset : logStart
   return {
     ...resume,
     nextOffset: resumeAt,
-    cursor: withIncarnation({ confirmedOffset: resumeAt - 1n, upstreamOffset: null }, incarnation),
+    cursor: nowhere(resumeAt - 1n),
     finding: { kind: 'forgotten', from, end: nextOffset },
   }
 }

@@ -37,6 +37,7 @@ export interface RunnerOptions {
 export class PartitionRunner {
   readonly options: RunnerOptions
   readonly #forwarder: Forwarder
+  readonly #onTopicMissing: (runner: PartitionRunner) => void
   readonly #unsubscribe: () => void
   #link: { readonly upstream: Upstream; readonly turns: Turns } | null = null
   #topicIncarnation: string | null = null
@@ -49,8 +50,10 @@ export class PartitionRunner {
   #withdraw: () => void = () => {}
   #isClosed = false
 
-  constructor(options: RunnerOptions) {
+  /** @param onTopicMissing told when a topic that was there is not any more. */
+  constructor(options: RunnerOptions, onTopicMissing: (runner: PartitionRunner) => void = () => {}) {
     this.options = options
+    this.#onTopicMissing = onTopicMissing
     const { partition, route, cursors, clock } = options
     this.#timer = new WakeTimer(clock)
     this.#budgetTimer = new WakeTimer(clock)
@@ -94,6 +97,7 @@ export class PartitionRunner {
 
   /** Its topic is not there upstream any more: it is made anew and filled from the log. */
   topicLost(): void {
+    this.#topicIncarnation = null
     this.#feed({ type: 'topic-lost' })
   }
 
@@ -144,6 +148,11 @@ export class PartitionRunner {
         return
       case 'commit-cursor':
         cursors.setCursor(route.name, partition.key, effect.cursor)
+        return
+      case 'topic-missing':
+        // Once: a topic that cannot be made is missing at every attempt.
+        if (this.#topicIncarnation !== null) this.#onTopicMissing(this)
+        this.#topicIncarnation = null
         return
       case 'wake':
         this.#timer.set(effect.atUs, () => this.#feed({ type: 'woken' }))

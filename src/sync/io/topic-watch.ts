@@ -1,6 +1,6 @@
 /**
- * Looks now and then whether topics with nothing to send are still there upstream. A send would find out by itself; without
- * one, a topic that somebody deleted there would stay empty, and look caught up, until the next message.
+ * Looks now and then whether topics are still there upstream, and the same ones. Of one that is gone a send would find out by
+ * itself; without one, a topic that somebody deleted there would stay empty, and look caught up, until the next message.
  */
 import { US_MS } from '../../clock.ts'
 import { EdgeError } from '../../errors.ts'
@@ -33,8 +33,9 @@ export class TopicWatch {
     this.#isLooking = true
     this.#lastUs = nowUs
     try {
-      const idle = runners.filter(({ view }) => view.state === 'caught-up')
-      for (const [target, own] of byTarget(idle)) await this.#lookFor(upstream, target, own)
+      // Also where a send would find out: to another topic of that name it goes without an error.
+      const linked = runners.filter(({ topicIncarnation }) => topicIncarnation !== null)
+      for (const [target, own] of byTarget(linked)) await this.#lookFor(upstream, target, own)
     } finally {
       this.#isLooking = false
     }
@@ -44,20 +45,21 @@ export class TopicWatch {
     let lost: PartitionRunner[]
     try {
       const incarnation = await upstream.findTopic(target)
-      // Each for itself: a partition with a message to send may have had the topic made anew, and tells the others nothing.
-      lost = runners.filter((runner) => runner.topicIncarnation !== incarnation)
+      lost = runners.filter(({ topicIncarnation: own }) => own !== null && own !== incarnation)
       if (lost.length === 0) return
     } catch (error) {
       // A lost link is told by itself, and who may not look finds out with the next send.
       if (error instanceof EdgeError) return
       throw error
     }
-    const { upstreamName, logger } = this.#options
-    const { streamName, topicName } = target
-    const text = `${streamName}/${topicName} was deleted upstream: it is made again and filled from the local log`
-    logger.warn('sync.topic.missing', { upstream: upstreamName, stream: streamName, topic: topicName, text })
+    reportTopicMissing(this.#options.upstreamName, target, this.#options.logger)
     for (const runner of lost) runner.topicLost()
   }
+}
+
+export function reportTopicMissing(upstream: string, { streamName, topicName }: TopicName, logger: Logger): void {
+  const text = `${streamName}/${topicName} was deleted upstream: it is made again and filled from the local log`
+  logger.warn('sync.topic.missing', { upstream, stream: streamName, topic: topicName, text })
 }
 
 function byTarget(runners: readonly PartitionRunner[]): ReadonlyMap<TopicName, readonly PartitionRunner[]> {

@@ -11,7 +11,7 @@ import type { SyncPorts } from '../ports.ts'
 import { KeptBudget } from './kept-budget.ts'
 import { PartitionRunner, type RunnerOptions } from './partition-runner.ts'
 import { Slots } from './slots.ts'
-import { TopicWatch } from './topic-watch.ts'
+import { reportTopicMissing, TopicWatch } from './topic-watch.ts'
 import { Turns } from './turns.ts'
 import type { OpenUpstream, Upstream } from './upstream.ts'
 import { WakeTimer } from './wake-timer.ts'
@@ -83,7 +83,7 @@ export class UpstreamLoop {
   }
 
   add(name: string, options: RunnerOptions): void {
-    const runner = new PartitionRunner(options)
+    const runner = new PartitionRunner(options, (missing) => this.#topicMissing(missing))
     this.#runners.set(name, runner)
     if (this.#upstream) runner.linkUp(this.#upstream, this.#turns)
   }
@@ -129,6 +129,17 @@ export class UpstreamLoop {
     this.#upstream?.abort(error)
     this.#upstream = null
     await this.budget.close()
+  }
+
+  /** The next one to send has the topic made anew: by then each of its partitions must know that it is another one. */
+  #topicMissing(missing: PartitionRunner): void {
+    const { target } = missing.options
+    reportTopicMissing(this.settings.name, target, this.#ports.logger)
+    for (const runner of this.#runners.values()) {
+      const { streamName, topicName } = runner.options.target
+      const isSame = streamName === target.streamName && topicName === target.topicName
+      if (isSame && runner !== missing) runner.topicLost()
+    }
   }
 
   #feed(input: LinkInput): void {

@@ -142,3 +142,52 @@ test('after a dead letter the tail is looked at before anything is sent: the lin
   assert.equal(kept.at(-1)?.type, 'ensure-topic')
   assert.equal(forwarder.view().counters.deadLetterCount, 1n)
 })
+
+const typesOf = (effects: readonly Effect[]) => effects.map(({ type }) => type)
+const read = (from: number, end: number) => ({
+  count: end - from,
+  sizeBytes: 10 * (end - from),
+  nextOffset: BigInt(end),
+  hole: null,
+})
+
+/** Has sent its first batch, whose answer is on its way. */
+function sending(): { forwarder: Forwarder; ticket: number } {
+  const forwarder = new Forwarder(OPTIONS, 0)
+  const asked = reachEmptyUpstream(forwarder)
+  const sent = forwarder.step({ type: 'read', ticket: ticketOf(asked), read: read(0, 3) }, 2000)
+  forwarder.step({ type: 'sent', ticket: ticketOf(sent) }, 2000)
+  return { forwarder, ticket: ticketOf(sent) }
+}
+
+test('a topic that is missing is told, for others send to it as well', () => {
+  const { forwarder, ticket } = sending()
+  const failure = { kind: 'missing', error: new EdgeError('EDGE_TOPIC_NOT_FOUND', 'gone') } as const
+  assert.deepEqual(typesOf(forwarder.step({ type: 'failed', ticket, failure }, 3000)), ['topic-missing', 'wake'])
+  assert.deepEqual(forwarder.step({ type: 'topic-lost' }, 3000), [], 'it looks by itself')
+})
+
+test('a partition that is told of a lost topic reads the tail before it sends anything more', () => {
+  const { forwarder, ticket } = sending()
+  assert.deepEqual(typesOf(forwarder.step({ type: 'topic-lost' }, 3000)), ['ensure-topic'])
+  assert.deepEqual(forwarder.step({ type: 'confirmed', ticket, upstreamBaseOffset: 0n }, 3000), [], 'too late')
+
+  const reading = new Forwarder(OPTIONS, 0)
+  const asked = reachEmptyUpstream(reading)
+  assert.deepEqual(typesOf(reading.step({ type: 'topic-lost' }, 3000)), ['ensure-topic'])
+  assert.deepEqual(reading.step({ type: 'read', ticket: ticketOf(asked), read: read(0, 3) }, 3000), [])
+})
+
+test('a send that is confirmed at an offset of long ago went to another topic, which is filled from the start', () => {
+  const { forwarder, ticket } = sending()
+  const next = forwarder.step({ type: 'confirmed', ticket, upstreamBaseOffset: 7n }, 3000)
+  const sent = forwarder.step({ type: 'read', ticket: ticketOf(next), read: read(3, 5) }, 3000)
+  forwarder.step({ type: 'sent', ticket: ticketOf(sent) }, 3000)
+  const looked = forwarder.step({ type: 'confirmed', ticket: ticketOf(sent), upstreamBaseOffset: 0n }, 4000)
+  assert.equal(typesOf(looked).at(-1), 'ensure-topic')
+  const scanned = forwarder.step({ type: 'topic-ready', ticket: ticketOf(looked) }, 5000)
+  const page = { currentOffset: 1n, messages: [{ offset: 1n, id: messageId(OPTIONS.idPrefix(0), 4n) }] }
+  const effects = forwarder.step({ type: 'tail', ticket: ticketOf(scanned), page }, 6000)
+  assert.equal(effects.find((effect) => effect.type === 'read')?.fromOffset, 0n)
+  assert.equal(forwarder.view().counters.resentCount, 5n)
+})

@@ -10,6 +10,7 @@ function input(change: Partial<ReconcileInput>): ReconcileInput {
   return {
     verdict,
     cursor: undefined,
+    isCursorFresh: true,
     incarnation: 0,
     logStart: 0n,
     sendableEnd: 100n,
@@ -58,6 +59,21 @@ test('what the upstream lost and the log holds no more is told, and what was nev
   const verdict = { kind: 'absent', upstreamStart: 8n, upstreamEnd: 9n, isLimited: false } as const
   const lastThree = reconcile(input({ cursor: cursor(10n, 10n), logStart: 14n, verdict }))
   assert.deepEqual(lastThree.finding, { kind: 'forgotten', from: 8n, end: 11n })
+})
+
+test('offsets that went back under what was confirmed are those of another topic, which gets all that the log holds', () => {
+  for (const [verdict, end] of [
+    [found(10n, 3n), 11n],
+    [found(14n, 9n), 15n],
+    [found(14n, 10n), 15n],
+  ] as const) {
+    const resume = reconcile(input({ cursor: cursor(10n, 10n), logStart: 2n, verdict }))
+    assert.deepEqual([resume.nextOffset, resume.incarnation], [2n, 1])
+    assert.deepEqual(resume.cursor, { confirmedOffset: 1n, upstreamOffset: null, incarnation: 1 })
+    assert.deepEqual(resume.finding, { kind: 'forgotten', from: 2n, end })
+  }
+  const stored = reconcile(input({ cursor: cursor(10n, 10n), isCursorFresh: false, verdict: found(14n, 9n) }))
+  assert.deepEqual(stored.finding, { kind: 'recovered', from: 11n, end: 15n }, 'a stored cursor may be old')
 })
 
 test('what the retention of both sides took is not news', () => {

@@ -1,13 +1,19 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../../../src/clock.ts'
-import type { EdgeError } from '../../../../src/errors.ts'
+import { EdgeError } from '../../../../src/errors.ts'
 import { silentLogger } from '../../../../src/logger.ts'
+import { messageId } from '../../../../src/sync/core/message-id.ts'
 import type { Upstream } from '../../../../src/sync/io/upstream.ts'
 import { UpstreamLoop } from '../../../../src/sync/io/upstream-loop.ts'
 import { readSyncOptions } from '../../../../src/sync/options.ts'
+import type { SourcePartition } from '../../../../src/sync/ports.ts'
+import { eventually } from '../../../support/eventually.ts'
 import { QUICK_FORWARDER } from '../../../support/forwarder-options.ts'
 import { MemorySource } from '../../../support/memory-source.ts'
+
+/** What servers of both generations answer for a topic that is not there. */
+const MISSING = { iggyCode: 2010 }
 
 /** Knows the topics that were asked for and not forgotten, as a link does. */
 function knowingUpstream(): Upstream & { readonly known: ReadonlySet<string> } {
@@ -29,8 +35,8 @@ function knowingUpstream(): Upstream & { readonly known: ReadonlySet<string> } {
   }
 }
 
-test('of topics that come and go while the link stands, the link keeps nothing', async (context) => {
-  const source = new MemorySource()
+/** A link that is up, and what adds partitions of a topic to it. */
+async function startLoop(context: TestContext, upstream: Upstream, source: MemorySource, logger = silentLogger) {
   const { upstreams, routes } = readSyncOptions({
     upstreams: [{ name: 'central', url: 'iggy+tcp://user:password@127.0.0.1:1' }],
     routes: [{ from: 'sensors/*', to: 'central:site/{topic}' }],
@@ -38,18 +44,14 @@ test('of topics that come and go while the link stands, the link keeps nothing',
   const [settings] = upstreams
   const [route] = routes
   assert.ok(settings && route)
-  const upstream = knowingUpstream()
   const up = Promise.withResolvers<void>()
-  const ports = { log: source, cursors: source, clock: systemClock, logger: silentLogger }
+  const ports = { log: source, cursors: source, clock: systemClock, logger }
   const loop = new UpstreamLoop(settings, ports, async () => upstream, up.resolve)
   context.after(() => loop.close({} as EdgeError))
   loop.start()
   await up.promise
-  for (let count = 0; count < 100; count++) {
-    const topicName = `t${count}`
-    const [partition] = source.addTopic('sensors', topicName, 1)
-    assert.ok(partition)
-    loop.add(topicName, {
+  const add = (topicName: string, partition: SourcePartition) =>
+    loop.add(`${topicName}/${partition.partitionId}`, {
       route,
       source: { streamName: 'sensors', topicName },
       target: { streamName: 'site', topicName },
@@ -61,10 +63,75 @@ test('of topics that come and go while the link stands, the link keeps nothing',
       slots: loop.slots,
       budget: loop.budget,
       clock: systemClock,
-      logger: silentLogger,
+      logger,
     })
+  return { loop, add }
+}
+
+test('of topics that come and go while the link stands, the link keeps nothing', async (context) => {
+  const source = new MemorySource()
+  const upstream = knowingUpstream()
+  const { loop, add } = await startLoop(context, upstream, source)
+  for (let count = 0; count < 100; count++) {
+    const topicName = `t${count}`
+    const [partition] = source.addTopic('sensors', topicName, 1)
+    assert.ok(partition)
+    add(topicName, partition)
     assert.equal(upstream.known.size, 1)
     loop.keepOnly(() => false)
   }
   assert.equal(upstream.known.size, 0)
+})
+
+test('a partition that finds its topic gone tells the others of that topic, before they send to one made anew', async (context) => {
+  const source = new MemorySource()
+  const [first, second] = source.addTopic('sensors', 'temp', 2)
+  const [other] = source.addTopic('sensors', 'other', 1)
+  assert.ok(first && second && other)
+  /** Messages of each partition there; the topic "temp" has none once it was made anew. */
+  const held = new Map<string, bigint[]>()
+  let isDeleted = false
+  const steps: string[] = []
+  const upstream: Upstream = {
+    ...knowingUpstream(),
+    async ensureTopic({ topicName }) {
+      steps.push(`ensure ${topicName}`)
+      if (topicName === 'temp' && isDeleted) held.clear()
+      isDeleted = false
+      return '1'
+    },
+    async pollTail({ topicName }, partitionId) {
+      const ids = held.get(`${topicName}/${partitionId}`) ?? []
+      const messages = ids.slice(-1).map((id) => ({ offset: BigInt(ids.length - 1), id }))
+      return { currentOffset: BigInt(Math.max(0, ids.length - 1)), messages }
+    },
+    async send({ topicName }, partitionId, { baseOffset, count, idSeed }) {
+      if (topicName === 'temp' && isDeleted) throw new EdgeError('EDGE_TOPIC_NOT_FOUND', 'gone', { details: MISSING })
+      const key = `${topicName}/${partitionId}`
+      steps.push(`send ${key} ${baseOffset}`)
+      const ids = held.get(key) ?? []
+      held.set(key, ids)
+      for (let index = 0; index < count; index++) ids.push(messageId(idSeed ?? 0n, baseOffset + BigInt(index)))
+      return null
+    },
+  }
+  const warned: string[] = []
+  const logger = { ...silentLogger, warn: (event: string) => void warned.push(event) }
+  const { loop, add } = await startLoop(context, upstream, source, logger)
+  add('temp', first)
+  add('temp', second)
+  add('other', other)
+  second.append('a', 'b')
+  other.append('c')
+  await eventually(() => held.get('temp/1')?.length === 2 && held.get('other/0')?.length === 1, 'sent')
+  isDeleted = true
+  steps.length = 0
+  first.append('d')
+  await eventually(() => held.get('temp/0')?.length === 1 && held.get('temp/1')?.length === 2, 'filled again')
+  await eventually(() => [...loop.runners].every(({ view }) => view.state === 'caught-up'), 'all caught up')
+  assert.deepEqual(steps.toSorted(), ['ensure temp', 'ensure temp', 'send temp/0 0', 'send temp/1 0'])
+  assert.deepEqual(
+    warned.filter((event) => event === 'sync.topic.missing'),
+    ['sync.topic.missing'],
+  )
 })
