@@ -358,6 +358,10 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     return journalViews(this.closedInJournal(partition), { holes: partition.holesFound, headerAt })
   }
 
+  hasLargeBatches(key: number): boolean {
+    return (this.partitions.get(key)?.externals.size ?? 0) > 0
+  }
+
   activeSegment(key: number): SealedSegment | null {
     return activeView(this.partitions.get(key)?.segments ?? [], this.segmentFiles)
   }

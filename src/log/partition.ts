@@ -224,7 +224,7 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
 
   synced(batch: PendingBatch): void {
     this.watermark.synced(batch.endOffset)
-    this.grownBytes += batch.size
+    this.grownBytes += batch.size + (this.externals.get(batch.fields.baseOffset)?.sizeBytes ?? 0)
     this.#services.grown(this)
     const tag = this.#tags.get(batch.fields.baseOffset)
     if (tag !== undefined) {

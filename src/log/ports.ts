@@ -73,6 +73,8 @@ export interface SegmentHost {
    * is one, so nobody drops that one beside them.
    */
   journalSegments(key: number): readonly SealedSegment[]
+  /** Whether batches that still belong to the journal lie in files of their own. */
+  hasLargeBatches(key: number): boolean
   /** The one that still grows, if any. */
   activeSegment(key: number): SealedSegment | null
   /** It grows no more: the next messages go into another. */

@@ -22,7 +22,7 @@ import type { FileSystem } from './io/file-system.ts'
 import type { DropTotals } from './metadata/log-tables.ts'
 import { lowestOffsetInUse } from './offsets-in-use.ts'
 import { partitionText, topicText } from './place-text.ts'
-import type { AppendGate, JournalHead, ReportFinding, SegmentHost, StuckJournalHost } from './ports.ts'
+import type { AppendGate, JournalHead, ReportFinding, SealedSegment, SegmentHost, StuckJournalHost } from './ports.ts'
 import type { Quarantine } from './quarantine.ts'
 import type { RetentionSettings } from './retention-settings.ts'
 import type { Scheduler } from './scheduler.ts'
@@ -192,10 +192,12 @@ export class RetentionLoop implements AppendGate {
     const partitions = new Map<number, Partition>()
     const places = new Map<number, Topic>()
     try {
-      const plan = planRetention(this.#input(partitions, places))
+      const input = this.#input(partitions, places)
+      const plan = planRetention(input)
       this.#announceRefusals(plan, places)
       for (const key of this.#unread.keys()) if (!places.has(key)) this.#unread.delete(key)
-      const failure = await this.#evictAll(plan, partitions)
+      const growing = new Set(input.topics.flatMap((topic) => topic.partitions.flatMap(({ active }) => active ?? [])))
+      const failure = await this.#evictAll(plan, partitions, growing)
       this.#announceBudget(plan)
       this.#announceStuck(plan, places)
       this.#options.quarantine.sweep(this.#options.clock.wallUs())
@@ -239,7 +241,8 @@ export class RetentionLoop implements AppendGate {
     const { segments } = this.#options
     const [sealed, active] = [segments.sealedSegments(key), segments.activeSegment(key)]
     // Found by a look at every batch, so only where they may go.
-    const inJournal = messageExpiryUs === null && maxSizeBytes === null ? [] : segments.journalSegments(key)
+    const mayGo = messageExpiryUs !== null || maxSizeBytes !== null || segments.hasLargeBatches(key)
+    const inJournal = mayGo ? segments.journalSegments(key) : []
     const barrierOffset = lowestOffsetInUse(this.#options.metadata, key)
     return { key, sizeBytes, sealed, inJournal, active, barrierOffset, journalHead: journalHead ?? null }
   }
@@ -258,6 +261,7 @@ export class RetentionLoop implements AppendGate {
   async #evictAll(
     { evictions, journalEvictions }: RetentionPlan,
     partitions: ReadonlyMap<number, Partition>,
+    growing: ReadonlySet<SealedSegment>,
   ): Promise<EdgeError | undefined> {
     let failure: EdgeError | undefined
     const attempt = async (task: () => Promise<void>): Promise<void> => {
@@ -268,7 +272,7 @@ export class RetentionLoop implements AppendGate {
         failure ??= error
       }
     }
-    for (const eviction of evictions) await attempt(() => this.#evict(eviction, partitions.get(eviction.key)))
+    for (const eviction of evictions) await attempt(() => this.#evict(eviction, partitions.get(eviction.key), growing))
     for (const eviction of journalEvictions)
       await attempt(() => this.#evictHead(eviction, partitions.get(eviction.key)))
     return failure
@@ -280,15 +284,18 @@ export class RetentionLoop implements AppendGate {
     if (reason === 'disk-budget-unread') this.#reportUnread(partition, head)
   }
 
-  async #evict(eviction: Eviction, partition: Partition | undefined): Promise<void> {
+  async #evict(
+    eviction: Eviction,
+    partition: Partition | undefined,
+    growing: ReadonlySet<SealedSegment>,
+  ): Promise<void> {
     if (partition === undefined) return
     const { segments } = this.#options
     const { key, reason } = eviction
     const count = eviction.segments.length
     const isUnread = reason === 'disk-budget-unread'
-    const isForDisk = isUnread || reason === 'disk-budget'
-    // For the disk only files go, at last the one that still grows.
-    if (isForDisk && count > segments.sealedSegments(key).length) await segments.sealActive(key)
+    const last = eviction.segments.at(-1)
+    if (last !== undefined && growing.has(last)) await segments.sealActive(key)
     const dropped = await segments.dropOldest(key, count, this.#lastToGo(eviction))
     if (dropped === undefined) return
     const { fromOffset, endOffset, messageCount, sizeBytes } = dropped

@@ -27,7 +27,7 @@ export interface RetentionPartition {
   readonly sizeBytes: number
   /** Oldest first. */
   readonly sealed: readonly SealedSegment[]
-  /** Closed ones behind them that still lie in the journal; to drop them frees no disk. */
+  /** Closed ones behind them that still lie in the journal; to drop them frees the files that large batches of theirs have. */
   readonly inJournal: readonly SealedSegment[]
   /** The one that still grows: goes only for the disk budget, and has to be sealed first. */
   readonly active: SealedSegment | null
@@ -255,9 +255,16 @@ function isHeld(slot: Slot, segment: SealedSegment): boolean {
 
 const isNeverHeld = (): boolean => false
 
-/** What frees disk. Where segments of the journal were taken, the one that still grows is part of them. */
-const filesOf = ({ partition: { sealed, active } }: Slot): readonly SealedSegment[] =>
-  active === null ? sealed : [...sealed, active]
+/**
+ * What frees disk, and what lies before it. The first segment of the journal includes the one that still grows: that goes by
+ * itself where no large batch has a file.
+ */
+function filesOf({ partition: { sealed, inJournal, active } }: Slot): readonly SealedSegment[] {
+  const grownBytes = active?.fileBytes ?? 0
+  const lastWithFile = inJournal.findLastIndex(({ fileBytes }, at) => fileBytes > (at === 0 ? grownBytes : 0))
+  if (lastWithFile >= 0) return [...sealed, ...inJournal.slice(0, lastWithFile + 1)]
+  return active === null ? sealed : [...sealed, active]
+}
 
 function slotOf(partition: RetentionPartition, overflow: OverflowPolicy): Slot {
   const { sealed, inJournal } = partition

@@ -11,7 +11,7 @@ import type { Log, Partition, TopicOptions } from '../../../src/log/api.ts'
 import { RECOVERED_OPTIONS } from '../../../src/log/catalog/scan.ts'
 import { LOG_SETTINGS, openLog, RETENTION_SETTINGS } from '../../../src/log/index.ts'
 import { silentLogger } from '../../../src/logger.ts'
-import { defaultsOf } from '../../../src/setting.ts'
+import { defaultsOf, type ValuesOf } from '../../../src/setting.ts'
 import { eventually } from '../../support/eventually.ts'
 
 const KIB = 1024
@@ -30,7 +30,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-async function open(): Promise<void> {
+async function open(retention: Partial<ValuesOf<typeof RETENTION_SETTINGS>> = {}): Promise<void> {
   log = await openLog({
     path: folder,
     clock: systemClock,
@@ -41,7 +41,7 @@ async function open(): Promise<void> {
       segment_size: 64 * KIB,
       flash_budget_per_day: 0,
     },
-    retention: { ...defaultsOf(RETENTION_SETTINGS), free_space_floor: 0 },
+    retention: { ...defaultsOf(RETENTION_SETTINGS), free_space_floor: 0, ...retention },
   })
 }
 
@@ -54,10 +54,10 @@ async function createTopic(options: Partial<TopicOptions>): Promise<Partition> {
 }
 
 /** One record a batch. @returns when all are acked. */
-async function append(partition: Partition, count: number): Promise<void> {
+async function append(partition: Partition, count: number, recordBytes = RECORD_BYTES): Promise<void> {
   for (let index = 0; index < count; index++) {
-    const payload = randomBytes(RECORD_BYTES)
-    const recordsView = Buffer.concat([varint(RECORD_BYTES * 4), varint(0), payload])
+    const payload = randomBytes(recordBytes)
+    const recordsView = Buffer.concat([varint(recordBytes * 4), varint(0), payload])
     if (!log.hasRoom(recordsView.length)) await new Promise<void>((resolve) => log.onceRoom(resolve))
     await new Promise<void>((resolve, reject) => {
       const settled = (error: EdgeError | null) => (error === null ? resolve() : reject(error))
@@ -103,6 +103,22 @@ test('what a consumer has not read stays, and goes when it has', async () => {
   log.metadata.setOffset(partition.key, 'consumer', 1, 199n)
   await append(partition, 40)
   await eventually(() => partition.logStartOffset > 0n, 'read segments are dropped')
+})
+
+test('large batches, which leave the journal nearly empty, stay within the disk budget as well', async () => {
+  const budgetBytes = 4 * KIB * KIB
+  await open({ disk_budget: budgetBytes })
+  const partition = await createTopic({})
+  log.metadata.setOffset(partition.key, 'consumer', 1, 0n)
+  await append(partition, 60, 200 * KIB)
+  await eventually(() => log.stats().diskUsedBytes <= budgetBytes + 400 * KIB, 'the oldest are dropped')
+  const { logStartOffset } = partition
+  assert.ok(logStartOffset > 20n && logStartOffset < 60n)
+  assert.equal(BigInt(log.stats().droppedMessages), logStartOffset)
+  assert.equal(
+    log.findings().find(({ event }) => event === 'log.disk.over_budget'),
+    undefined,
+  )
 })
 
 test('the disk used counts SQLite and what was set aside, not only messages', async () => {

@@ -127,6 +127,7 @@ class World {
       segments: {
         sealedSegments: () => [...this.segments],
         journalSegments: () => [...this.inJournal],
+        hasLargeBatches: () => false,
         activeSegment: () => this.active,
         sealActive: async () => {
           if (this.active !== null) this.segments.push(this.active)

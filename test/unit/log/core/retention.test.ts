@@ -378,6 +378,24 @@ test('what lies in the journal is not dropped for a full disk: that would free n
   assert.deepEqual(gone(plan([old], full)), [[1, 'expired', 2]])
 })
 
+test('large batches of the journal go for a full disk, with what lies before them', () => {
+  const [file, small, large, last, active] = segments(1, 2, 3, 4, 2)
+  assert.ok(file && small && large && last && active)
+  const inJournal = [
+    { ...small, fileBytes: 0 },
+    { ...large, fileBytes: 90 },
+    { ...last, fileBytes: 0 },
+  ]
+  const full = { ...ROOMY, usedBytes: 1000, budgetBytes: 0 }
+  const found = plan([topic({ partitions: [{ ...partition(1, [file]), inJournal }] })], full)
+  assert.deepEqual([gone(found), found.excessBytes], [[[1, 'disk-budget', 3]], 810])
+
+  // The first segment of the journal has the one that grows in it, which is not counted twice.
+  const growing = [{ ...small, fileBytes: 100 }, ...inJournal.slice(1)]
+  const both = plan([topic({ partitions: [{ ...partition(1, [file]), inJournal: growing, active }] })], full)
+  assert.deepEqual([gone(both), both.excessBytes], [[[1, 'disk-budget', 3]], 710])
+})
+
 test('where nothing has to go, no segment is looked into', () => {
   const unread = segments(1, 2).map((segment) => ({
     ...segment,
