@@ -16,8 +16,6 @@ import type { Turns } from './turns.ts'
 import type { Upstream } from './upstream.ts'
 import { WakeTimer } from './wake-timer.ts'
 
-const NOTHING_CONFIRMED: Cursor = { confirmedOffset: -1n, upstreamOffset: null }
-
 export interface RunnerOptions {
   readonly route: Route
   readonly source: TopicName
@@ -57,11 +55,13 @@ export class PartitionRunner {
     const { partition, route, cursors, clock } = options
     this.#timer = new WakeTimer(clock)
     this.#budgetTimer = new WakeTimer(clock)
+    const { cursor, from } = heldCursor(cursors, route.name, partition)
     this.#forwarder = new Forwarder(
       {
         ...options.forwarder,
-        cursor: heldCursor(cursors, route.name, partition.key),
-        logStart: partition.logStartOffset,
+        cursor,
+        // What has gone since is met as a gap when the link is up.
+        logStart: from,
         durableEnd: partition.durableEnd,
         foundEnd: partition.foundEnd,
       },
@@ -286,12 +286,26 @@ export class PartitionRunner {
   }
 }
 
-/** Retention waits for a route from its first moment on, not from the first answer of an upstream that may be days away. */
-function heldCursor(cursors: CursorStore, route: string, partitionKey: number): Cursor | undefined {
-  const cursor = cursors.cursor(route, partitionKey)
-  if (cursor === undefined) cursors.setCursor(route, partitionKey, NOTHING_CONFIRMED)
-  const isNothingKnown = cursor === undefined || (cursor.confirmedOffset < 0n && (cursor.incarnation ?? 0) === 0)
-  return isNothingKnown ? undefined : cursor
+/**
+ * Retention waits for a route from its first moment on, not from the first answer of an upstream that may be days away. What
+ * it takes all the same is the route's loss, also when that is found by a later process.
+ *
+ * @returns the cursor, unless nothing of ours can be upstream; and the first offset that the route has not done with.
+ */
+function heldCursor(
+  cursors: CursorStore,
+  route: string,
+  { key, logStartOffset }: SourcePartition,
+): { cursor: Cursor | undefined; from: bigint } {
+  const stored = cursors.cursor(route, key)
+  if (stored === undefined) {
+    cursors.setCursor(route, key, { confirmedOffset: logStartOffset - 1n, upstreamOffset: null })
+    return { cursor: undefined, from: logStartOffset }
+  }
+  const from = stored.confirmedOffset + 1n
+  if (from > logStartOffset) return { cursor: stored, from: logStartOffset }
+  const isNothingKnown = stored.upstreamOffset === null && (stored.incarnation ?? 0) === 0
+  return { cursor: isNothingKnown ? undefined : stored, from }
 }
 
 /** What was taken, or, when a hole ended the read before any record, where the log says to go on. */

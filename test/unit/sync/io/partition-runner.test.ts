@@ -140,3 +140,26 @@ test('a batch that waits for the budget is not blamed for a link that comes and 
   assert.deepEqual([letters.length, upstream.sent[0]?.count], [0, 3])
   runner.close()
 })
+
+test('what retention took before the upstream was ever reached is a gap for a later process too', async () => {
+  const source = new MemorySource()
+  const [partition] = source.addTopic('sensors', 'temp', 1)
+  assert.ok(partition)
+  partition.append('a')
+  partition.append('b')
+  const budget = { take: () => 0, leftBytes: () => Number.POSITIVE_INFINITY }
+  const gapOf = async (): Promise<bigint> => {
+    const runner = runnerOf(source, partition, budget)
+    runner.linkUp(new EmptyUpstream(), new Turns())
+    await eventually(() => runner.view.state === 'caught-up', 'caught up')
+    runner.close()
+    return runner.view.counters.gapCount
+  }
+  runnerOf(source, partition, budget).close()
+  partition.logStartOffset = 1n
+  assert.equal(await gapOf(), 1n)
+  assert.equal(await gapOf(), 0n, 'it is told once')
+
+  source.cursors.clear()
+  assert.equal(await gapOf(), 0n, 'what was gone before the route was there is none')
+})
