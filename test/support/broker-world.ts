@@ -16,9 +16,11 @@ import { brokerSettings } from './protocol-server.ts'
 export class TestClock implements Clock {
   nowUs = 1_800_000_000_000_000n
   isTrusted = true
+  /** By how much it was set. */
+  setUs = 0n
 
   wallUs(): bigint {
-    return this.nowUs
+    return this.nowUs + this.setUs
   }
 
   monotonicUs(): number {

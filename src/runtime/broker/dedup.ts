@@ -47,7 +47,7 @@ export class DedupWindow {
     return undefined
   }
 
-  /** @param atUs append time; entries are added in the order of their times. */
+  /** @param atUs time of the append, by the clock of `find`; entries are added in the order of their times. */
   add(id: bigint, message: SeenMessage, atUs: bigint): void {
     this.entries.delete(id)
     this.entries.set(id, { partitionId: message.partitionId, offset: message.offset, atUs })

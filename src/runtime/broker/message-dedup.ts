@@ -106,7 +106,7 @@ export class MessageDedup {
     receipt: Receipt,
     tag: ProducerTag | undefined,
   ): DedupAppended {
-    const nowUs = this.clock.wallUs()
+    const nowUs = this.nowUs()
     const ids = idsOf(batch)
     // Devices have sequence numbers, which say better what was sent before.
     const seen = tag === undefined ? findSeen(window, ids, nowUs) : ids.map(() => undefined)
@@ -185,8 +185,14 @@ export class MessageDedup {
       ends.set(partition, offset)
     }
     found.sort((left, right) => Number(left.atUs - right.atUs))
-    for (const { id, message, atUs } of found) window.add(id, message, atUs)
+    const [nowUs, wallUs] = [this.nowUs(), this.clock.wallUs()]
+    for (const { id, message, atUs } of found) window.add(id, message, nowUs - max(wallUs - atUs, 0n))
     return ends
+  }
+
+  /** Ages are counted by the clock that is never set: a gateway's comes up years behind, and jumps when the network is there. */
+  private nowUs(): bigint {
+    return BigInt(Math.round(this.clock.monotonicUs()))
   }
 }
 

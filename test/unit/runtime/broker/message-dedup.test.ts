@@ -67,6 +67,19 @@ test('a resend is answered with the batch it repeats, not before', async () => {
   await again.settled
 })
 
+test('a clock that is set, forwards or back, makes no message new, and none old for longer', async () => {
+  await using world = await withTopic()
+  await send(world, 0, [1n, 'a']).settled
+  for (const setUs of [86_400_000_000n * 365n, -86_400_000_000n]) {
+    world.clock.setUs = setUs
+    await send(world, 0, [1n, 'a again']).settled
+  }
+  assert.deepEqual(textsOf(world, 0), ['a'])
+  world.clock.passMs(60_000)
+  await send(world, 0, [1n, 'a new one']).settled
+  assert.deepEqual(textsOf(world, 0), ['a', 'a new one'])
+})
+
 test('a batch that failed is new when it comes again, and its resend fails with it', async () => {
   await using world = await withTopic()
   world.log.holdSyncs = true
