@@ -13,7 +13,7 @@
  *   damage; above it, it is the torn tail and ends the log.
  */
 import { alignUp } from './byte-area.ts'
-import { FIRST_GROUP_AT, GROUP_ALIGNMENT, type GroupHeader, PAGE_SIZE } from './journal-format.ts'
+import { FIRST_GROUP_AT, GROUP_ALIGNMENT, GROUP_HEADER_SIZE, type GroupHeader, PAGE_SIZE } from './journal-format.ts'
 
 export interface FoundGroup {
   readonly header: GroupHeader
@@ -26,6 +26,14 @@ export interface FoundFile {
   readonly generation: number
   /** By position, ascending. */
   readonly groups: readonly FoundGroup[]
+  /** Bytes that the device does not give. */
+  readonly refused: readonly ByteRange[]
+}
+
+export interface ByteRange {
+  readonly from: number
+  /** Exclusive. */
+  readonly end: number
 }
 
 export interface ChainLink extends FoundGroup {
@@ -39,10 +47,17 @@ export interface ChainGap {
   readonly end: number
 }
 
+export interface HiddenEnd {
+  readonly fileId: number
+  readonly from: number
+}
+
 export interface JournalScan {
   /** The groups that count, in order. Those at or below `proof` may be damaged. */
   readonly chain: readonly ChainLink[]
   readonly gaps: readonly ChainGap[]
+  /** Where one more group would begin behind the last one, and the device does not give it: it may have been acked. */
+  readonly hidden: readonly HiddenEnd[]
   readonly proof: number
   /** Files with groups that no group proves: they must be kept until those have been written again and synced. */
   readonly unprovenFileIds: ReadonlySet<number>
@@ -114,9 +129,10 @@ function followChain(
   files: readonly FoundFile[],
   proof: number,
   rules: ScanRules,
-): Pick<JournalScan, 'chain' | 'gaps'> {
+): Pick<JournalScan, 'chain' | 'gaps' | 'hidden'> {
   const chain: ChainLink[] = []
   const gaps: ChainGap[] = []
+  let hidden: HiddenEnd[] = []
   const isGood = (group: FoundGroup): boolean => group.isWhole || group.header.sequence <= proof
   let last: FoundGroup | undefined
   for (const file of files) {
@@ -132,13 +148,25 @@ function followChain(
         next = nextBelowProof(good, position, last?.header.sequence ?? 0, proof)
         if (next !== undefined) gaps.push({ fileId: file.id, from: position, end: next.header.position })
       }
-      if (next === undefined) break
+      if (next === undefined) {
+        if (isHidden(file, position)) hidden.push({ fileId: file.id, from: position })
+        break
+      }
+      hidden = []
       chain.push({ ...next, fileId: file.id })
       last = next
       position = next.header.position + next.header.length
     }
   }
-  return { chain, gaps }
+  return { chain, gaps, hidden }
+}
+
+/** Whether what stands where the next group may begin, its header or a part of its body, is not given. */
+function isHidden({ groups, refused }: FoundFile, position: number): boolean {
+  return nextPlaces(position).some((from) => {
+    const length = groups.find(({ header }) => header.position === from)?.header.length ?? GROUP_HEADER_SIZE
+    return refused.some((range) => range.from < from + length && from < range.end)
+  })
 }
 
 /** A group starts at the next 512 bytes, or at the next page when a sync had started. */

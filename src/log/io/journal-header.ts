@@ -13,6 +13,7 @@ import {
   PAGE_SIZE,
 } from '../core/journal-format.ts'
 import type { LogFile } from './file-system.ts'
+import { readGiven } from './given-pages.ts'
 
 export interface ReadJournalHeader extends Decoded<JournalHeader> {
   /** As it was written: what the file's key comes from. */
@@ -29,28 +30,19 @@ export const headerCopyAt = (fileSize: number): number => fileSize - PAGE_SIZE
 
 /**
  * @param storeIdBytes undefined: any store's.
- * @returns undefined when there is none; `isBlank`: nothing was ever written there.
- * @throws EDGE_STORE_NEWER; EDGE_IO when the disk does not give the first page, and there is no copy.
+ * @returns undefined when there is none, or the disk does not give it; `isBlank`: nothing was ever written there.
+ * @throws EDGE_STORE_NEWER; EDGE_IO where the machine is short of something.
  */
 export function readJournalHeader(
   handle: LogFile,
   path: string,
   storeIdBytes: Uint8Array | undefined,
 ): { readonly header: ReadJournalHeader | undefined; readonly isBlank: boolean } {
-  let isBlank = false
-  let header: ReadJournalHeader | undefined
-  let failure: unknown
-  try {
-    const bytes = bytesAt(handle, 0)
-    isBlank = bytes.every((byte) => byte === 0)
-    header = headerIn(bytes, path, storeIdBytes, false)
-  } catch (error) {
-    if (error instanceof EdgeError && error.code === 'EDGE_STORE_NEWER') throw error
-    failure = error
-  }
+  const { bytes, isGiven } = bytesAt(handle, 0)
+  const isBlank = isGiven && bytes.every((byte) => byte === 0)
+  let header = headerIn(bytes, path, storeIdBytes, false)
   const copyAt = headerCopyAt(handle.size())
-  if (header === undefined && copyAt > 0) header = headerIn(bytesAt(handle, copyAt), path, storeIdBytes, true)
-  if (header === undefined && failure !== undefined) throw failure
+  if (header === undefined && copyAt > 0) header = headerIn(bytesAt(handle, copyAt).bytes, path, storeIdBytes, true)
   return { header, isBlank: isBlank && header === undefined }
 }
 
@@ -64,9 +56,10 @@ export function newerStore(path: string, version: number, supported: number): Ed
   )
 }
 
-function bytesAt(handle: LogFile, position: number): Uint8Array {
+function bytesAt(handle: LogFile, position: number): { readonly bytes: Uint8Array; readonly isGiven: boolean } {
   const bytes = new Uint8Array(JOURNAL_HEADER_SIZE)
-  return bytes.subarray(0, handle.read(bytes, position))
+  const { size, refused } = readGiven(handle, bytes, position)
+  return { bytes: bytes.subarray(0, size), isGiven: refused.length === 0 }
 }
 
 function headerIn(

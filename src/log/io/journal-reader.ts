@@ -15,7 +15,8 @@ import {
 import { areaOf, type ByteArea } from '../core/byte-area.ts'
 import type { Checksum } from '../core/checksum.ts'
 import { IN_MEMORY, type JournalIndex } from '../core/journal-index.ts'
-import type { JournalFile } from './journal-file.ts'
+import { pagesRefused, readGiven } from './given-pages.ts'
+import { type JournalFile, journalPath } from './journal-file.ts'
 import type { JournalFiles } from './journal-files.ts'
 import { SealedGroupReader } from './sealed-group-reader.ts'
 
@@ -95,7 +96,8 @@ export class JournalReader {
     const base = this.#used
     // Overwritten now, and gone also when the read fails half-way.
     this.#last = undefined
-    file.handle.read(this.#buffer.bytes.subarray(base, base + end - start), start)
+    const { refused } = readGiven(file.handle, this.#buffer.bytes.subarray(base, base + end - start), start)
+    if (refused.length > 0) this.failure = pagesRefused(journalPath(file.number))
     this.#used += end - start
     const batches: (ReadBatch | null)[] = []
     for (let entry = first; entry < first + count; entry++) batches.push(this.#parse(file, base - start, index, entry))

@@ -2,6 +2,7 @@
  * Reads the journal's files at open: headers, groups, then the batches of the groups that count. Decides nothing itself;
  * `core/journal-scan.ts` does. One file at a time lies in memory, and only while it is read.
  */
+import { systemCodeOf } from '../../errors.ts'
 import {
   BATCH_ALIGNMENT,
   BATCH_HEADER_SIZE,
@@ -36,7 +37,8 @@ import {
   scanJournal,
 } from '../core/journal-scan.ts'
 import { TAG_SIZE } from '../core/sealed-body.ts'
-import type { FileSystem } from './file-system.ts'
+import type { FileSystem, LogFile } from './file-system.ts'
+import { type Given, readGiven } from './given-pages.ts'
 import { JournalFile, journalPath } from './journal-file.ts'
 import { readJournalHeader } from './journal-header.ts'
 import { openGroupInPlace } from './sealed-groups.ts'
@@ -136,16 +138,20 @@ export function readJournal(setting: Setting): FoundJournal {
       continue
     }
     const number = Number(name)
-    const handle = setting.fileSystem.open(journalPath(number), 'existing')
+    const handle = openGiven(setting.fileSystem, journalPath(number))
+    if (handle === undefined) {
+      garbledNames.push(name)
+      continue
+    }
     const { header, isBlank } = readJournalHeader(handle, journalPath(number), setting.storeIdBytes)
-    const area = buffer.read(handle)
+    const { area, refused } = buffer.read(handle)
     if (header !== undefined && header.generation > newest.generation) newest = { ...header }
     const { generation = 0, salt = 0n, encryptionKeyId = 0, isCopy = false } = header ?? {}
     const cipher = header && (setting.keys ?? noKeys).cipherFor(header.bytes, encryptionKeyId)
     const file = new JournalFile(number, handle, { size: area.bytes.length, generation, salt, encryptionKeyId, cipher })
     // Never prepared: who made it may have died at a sync that failed, and it reads well only until the cache is gone. One
-    // whose first page went bad is made anew as well.
-    file.hasFailed = isBlank || isCopy
+    // of which a page went bad is made anew as well.
+    file.hasFailed = isBlank || isCopy || refused.length > 0
     files.push(file)
     const foundSize = area.bytes.length
     if (header === undefined && !isBlank) garbledNames.push(name)
@@ -153,7 +159,7 @@ export function readJournal(setting: Setting): FoundJournal {
     if (header === undefined) continue
     const groups = findGroups(area, { generation, salt }, setting.checksum)
     if (header.isMended || groups.some((group) => group.header.isMended)) mendedNames.push(name)
-    found.push({ id: number, generation, groups })
+    found.push({ id: number, generation, groups, refused })
     file.unreadSize = Math.max(0, (groups[0]?.header.position ?? foundSize) - FIRST_GROUP_AT)
     // One without a group where the first one stands was never written to.
     const mayHold = groups.length > 0 || foundSize < FIRST_GROUP_AT + GROUP_HEADER_SIZE
@@ -198,12 +204,25 @@ export function checkJournalVersions(fileSystem: FileSystem): void {
   for (const { name, isDirectory } of fileSystem.list('journal')) {
     if (isDirectory || !isFileName(name)) continue
     const path = journalPath(Number(name))
-    const handle = fileSystem.open(path, 'existing')
+    const handle = openGiven(fileSystem, path)
     try {
-      readJournalHeader(handle, path, undefined)
+      if (handle !== undefined) readJournalHeader(handle, path, undefined)
     } finally {
-      handle.close()
+      handle?.close()
     }
+  }
+}
+
+/** What the device says of a file whose inode went bad: nobody can give that back. Rights can be. */
+const BAD_CODES: ReadonlySet<string> = new Set(['EIO', 'EUCLEAN'])
+
+/** @returns undefined where the device has lost it. @throws EDGE_IO for every other reason. */
+function openGiven(fileSystem: FileSystem, path: string): LogFile | undefined {
+  try {
+    return fileSystem.open(path, 'existing')
+  } catch (error) {
+    if (!BAD_CODES.has(systemCodeOf(error))) throw error
+    return undefined
   }
 }
 
@@ -214,7 +233,7 @@ export function visitBatches(
   visit: (batch: FoundBatch) => void,
 ): DamageTally {
   const tally: DamageTally = { lostBytes: 0, damagedBatches: 0, lastSequence: 0, unopened: [] }
-  const { chain, gaps, proof } = journal.scan
+  const { chain, gaps, hidden, proof } = journal.scan
   const buffer = new FileBuffer()
   let loaded: { file: JournalFile; area: ByteArea } | undefined
   let before = journal.firstSequence > 0 ? journal.firstSequence - 1 : undefined
@@ -227,7 +246,7 @@ export function visitBatches(
       const file = journal.files.find((each) => each.number === link.fileId)
       if (file === undefined) continue
       if (isBroken) tally.lostBytes += sizeBetween(journal.files, loaded?.file, file)
-      loaded = { file, area: buffer.read(file.handle) }
+      loaded = { file, area: buffer.read(file.handle).area }
     }
     const { file, area } = loaded
     file.firstSequence ??= link.header.sequence
@@ -268,6 +287,12 @@ export function visitBatches(
   if (before !== undefined && before < proof) {
     tally.lastSequence = proof
     if (loaded !== undefined) tally.lostBytes += loaded.file.size - loaded.file.position
+  }
+  for (const { fileId, from } of hidden) {
+    const file = journal.files.find((each) => each.number === fileId)
+    tally.lostBytes += (file?.size ?? from) - from
+    // Nobody knows how many groups there were.
+    tally.lastSequence = Number.MAX_SAFE_INTEGER
   }
   buffer.release()
   return tally
@@ -385,13 +410,13 @@ class FileBuffer {
   #bytes: Uint8Array<ArrayBuffer> = new Uint8Array(0)
 
   /** @returns the whole file, until the next is read; zeros for the page of the header, which is read by itself. */
-  read(handle: JournalFile['handle']): ByteArea {
+  read(handle: JournalFile['handle']): { readonly area: ByteArea; readonly refused: Given['refused'] } {
     const fileSize = handle.size()
     if (this.#bytes.length < fileSize) this.#bytes = new Uint8Array(fileSize)
     this.#bytes.fill(0, 0, FIRST_GROUP_AT)
-    if (fileSize <= FIRST_GROUP_AT) return areaOf(this.#bytes.subarray(0, fileSize))
-    const size = handle.read(this.#bytes.subarray(FIRST_GROUP_AT, fileSize), FIRST_GROUP_AT)
-    return areaOf(this.#bytes.subarray(0, FIRST_GROUP_AT + size))
+    if (fileSize <= FIRST_GROUP_AT) return { area: areaOf(this.#bytes.subarray(0, fileSize)), refused: [] }
+    const { size, refused } = readGiven(handle, this.#bytes.subarray(FIRST_GROUP_AT, fileSize), FIRST_GROUP_AT)
+    return { area: areaOf(this.#bytes.subarray(0, FIRST_GROUP_AT + size)), refused }
   }
 
   /** Gives the memory back without waiting for the collector. */

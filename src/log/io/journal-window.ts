@@ -4,6 +4,7 @@
  */
 import type { ByteArea } from '../core/byte-area.ts'
 import { decodeGroupHeader } from '../core/journal-format.ts'
+import { readGivenLater } from './given-pages.ts'
 import type { JournalFile } from './journal-file.ts'
 import { openGroupInPlace } from './sealed-groups.ts'
 
@@ -40,7 +41,12 @@ export class JournalWindow {
     return position >= this.#start && position + size <= this.#end ? position - this.#start : undefined
   }
 
-  /** Moves on to the batch at `position` and what fits behind it. What lay in the area is gone. @throws EDGE_IO. */
+  /**
+   * Moves on to the batch at `position` and what fits behind it. What lay in the area is gone. What the device does not give
+   * is found damaged batch by batch.
+   *
+   * @throws EDGE_IO where the machine is short of something.
+   */
   async moveTo(position: number): Promise<void> {
     const file = this.#file
     const groups = file.cipher === undefined ? [] : this.#groupsFrom(position)
@@ -49,7 +55,7 @@ export class JournalWindow {
     this.#start = start
     // Nothing is there until it is read.
     this.#end = start
-    await file.handle.readLater(this.area.bytes.subarray(0, end - start), start)
+    await readGivenLater(file.handle, this.area.bytes.subarray(0, end - start), start)
     this.#end = end
     for (const group of groups) this.#open(group)
   }

@@ -6,7 +6,8 @@ import { EdgeError, toEdgeError } from '../../errors.ts'
 import { areaOf, type ByteArea, createArea } from '../core/byte-area.ts'
 import type { Checksum } from '../core/checksum.ts'
 import { decodeGroupHeader, GROUP_HEADER_SIZE } from '../core/journal-format.ts'
-import type { JournalFile } from './journal-file.ts'
+import { pagesRefused, readGiven, readGivenArea } from './given-pages.ts'
+import { type JournalFile, journalPath } from './journal-file.ts'
 import { openGroup } from './sealed-groups.ts'
 
 const MAX_GROUPS = 16
@@ -49,9 +50,7 @@ export class SealedGroupReader {
       const plain = this.read(file, position, size)
       return areaOf(plain instanceof EdgeError ? new Uint8Array(size) : plain)
     }
-    const area = createArea(size)
-    file.handle.read(area.bytes, position)
-    return area
+    return readGivenArea(file.handle, position, size)
   }
 
   #find(file: JournalFile, position: number): Opened | undefined {
@@ -83,7 +82,8 @@ export class SealedGroupReader {
     if (this.#stored.bytes.length < size) this.#stored = createArea(size)
     const stored = this.#stored
     const { cipher } = file
-    const count = file.handle.read(stored.bytes.subarray(0, size), position)
+    const { size: count, refused } = readGiven(file.handle, stored.bytes.subarray(0, size), position)
+    if (refused.length > 0) return pagesRefused(journalPath(file.number))
     const header =
       count < GROUP_HEADER_SIZE ? undefined : decodeGroupHeader(stored, 0, file, position, position + count)
     if (header === undefined || cipher === undefined) return damaged(file, position)

@@ -8,7 +8,8 @@
 import type { Checksum } from '../core/checksum.ts'
 import { BLOCK_HEADER_SIZE, type BlockHeader } from '../core/segment-format.ts'
 import type { LogFile } from './file-system.ts'
-import { blocksOf, readGiven } from './segment-scan.ts'
+import { readGivenArea } from './given-pages.ts'
+import { blocksOf } from './segment-scan.ts'
 
 /** A segment file as recovery finds it. */
 export interface FoundBlocks {
@@ -52,6 +53,6 @@ export function intactEnd(
 }
 
 function isBodyIntact(handle: LogFile, { position, storedSize, bodyCrc }: BlockHeader, checksum: Checksum): boolean {
-  const { bytes } = readGiven(handle, position + BLOCK_HEADER_SIZE, storedSize)
+  const { bytes } = readGivenArea(handle, position + BLOCK_HEADER_SIZE, storedSize)
   return bytes.length === storedSize && checksum(bytes, 0, storedSize, 0) === bodyCrc
 }

@@ -2,7 +2,7 @@
  * The header of a segment file: from its beginning, or from the copy that stands before the first block behind the first page.
  * Without it nothing of a file can be read, and the key of a sealed file comes from its bytes.
  */
-import type { ByteArea } from '../core/byte-area.ts'
+import { areaOf, type ByteArea } from '../core/byte-area.ts'
 import type { Decoded } from '../core/header-sum.ts'
 import { PAGE_SIZE } from '../core/journal-format.ts'
 import {
@@ -13,8 +13,9 @@ import {
   type SegmentName,
 } from '../core/segment-format.ts'
 import type { LogFile } from './file-system.ts'
+import { pagesRefused, readGiven } from './given-pages.ts'
 import { newerStore } from './journal-header.ts'
-import { nextBlock, readArea, searched } from './segment-scan.ts'
+import { nextBlock, searched } from './segment-scan.ts'
 
 export interface ReadSegmentHeader extends Decoded<SegmentHeader> {
   /** As it was written: what the file's key comes from. */
@@ -33,15 +34,11 @@ export interface NamedSegment extends Pick<SegmentName, 'baseOffset' | 'runNumbe
  * @throws EDGE_STORE_NEWER; EDGE_IO when the disk does not give the first page, and there is no copy.
  */
 export function readSegmentHeader(handle: LogFile, file: NamedSegment, key: number): ReadSegmentHeader | undefined {
-  let found: ReadSegmentHeader | undefined
-  let failure: unknown
-  try {
-    found = headerAt(readArea(handle, 0, SEGMENT_HEADER_SIZE), 0, false)
-  } catch (error) {
-    failure = error
-  }
-  found ??= copiedHeader(handle, file, key)
-  if (found === undefined && failure !== undefined) throw failure
+  const bytes = new Uint8Array(SEGMENT_HEADER_SIZE)
+  const { size, refused } = readGiven(handle, bytes, 0)
+  const found = headerAt(areaOf(bytes.subarray(0, size)), 0, false) ?? copiedHeader(handle, file, key)
+  // Not for good, as far as anybody knows.
+  if (found === undefined && refused.length > 0) throw pagesRefused(file.path)
   if (found !== undefined && found.version > SEGMENT_VERSION)
     throw newerStore(file.path, found.version, SEGMENT_VERSION)
   return found?.key === key ? found : undefined

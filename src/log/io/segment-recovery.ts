@@ -19,6 +19,7 @@ import {
   SEGMENT_HEADER_SIZE,
 } from '../core/segment-format.ts'
 import { type FileSystem, type LogFile, openToRead } from './file-system.ts'
+import { readGivenArea } from './given-pages.ts'
 import { type ReadHeading, Segment } from './segment.ts'
 import { type DamagedJournal, type FoundBlocks, intactEnd } from './segment-extent.ts'
 import { type NamedSegment, type ReadSegmentHeader, readSegmentHeader } from './segment-header.ts'
@@ -27,7 +28,6 @@ import {
   endOfBlock,
   isClockTrusted,
   lastPosition,
-  readArea,
   readBlockHeader,
   readTrailer,
 } from './segment-scan.ts'
@@ -337,7 +337,7 @@ function lastWithin(
 function blockAtEnd(handle: LogFile, seed: number, dataEnd: number): BlockHeader | undefined {
   for (const tailSize of TAIL_SIZES) {
     const start = Math.max(SEGMENT_HEADER_SIZE, dataEnd - tailSize)
-    const area = readArea(handle, start, dataEnd - start)
+    const area = readGivenArea(handle, start, dataEnd - start)
     const highest = Math.floor((area.bytes.length - BLOCK_HEADER_SIZE) / BLOCK_ALIGNMENT) * BLOCK_ALIGNMENT
     for (let at = highest; at >= 0; at -= BLOCK_ALIGNMENT) {
       const block = decodeBlockHeader(area, at, seed, start + at, dataEnd)

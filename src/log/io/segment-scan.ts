@@ -1,10 +1,9 @@
 /**
  * Reads what a segment says of itself: block headers one after another, and the index and trailer of a closed one.
  */
-import { alignUp, areaOf, type ByteArea, createArea } from '../core/byte-area.ts'
+import { alignUp, type ByteArea } from '../core/byte-area.ts'
 import type { Checksum } from '../core/checksum.ts'
 import type { Decoded } from '../core/header-sum.ts'
-import { PAGE_SIZE } from '../core/journal-format.ts'
 import {
   BLOCK_ALIGNMENT,
   BLOCK_FLAG,
@@ -18,7 +17,8 @@ import {
   type SegmentTrailer,
 } from '../core/segment-format.ts'
 import { INDEX_ENTRY_SIZE, INDEX_POSITION_AT, type IndexEntry, type SegmentIndex } from '../core/segment-index.ts'
-import { isShortage, type LogFile } from './file-system.ts'
+import type { LogFile } from './file-system.ts'
+import { readGivenArea } from './given-pages.ts'
 
 /** Bytes looked through at once for the next intact header behind a damaged one. */
 const SEARCH_SIZE = 64 * 1024
@@ -42,8 +42,8 @@ export function readBlockHeader(
   position: number,
   fileSize: number,
 ): Decoded<BlockHeader> | undefined {
-  const area = createArea(BLOCK_HEADER_SIZE)
-  if (handle.read(area.bytes, position) < BLOCK_HEADER_SIZE) return undefined
+  const area = readGivenArea(handle, position, BLOCK_HEADER_SIZE)
+  if (area.bytes.length < BLOCK_HEADER_SIZE) return undefined
   return decodeBlockHeader(area, 0, seed, position, fileSize)
 }
 
@@ -55,7 +55,7 @@ export function* blocksOf(handle: LogFile, seed: number, fileSize: number): Gene
   let position = SEGMENT_HEADER_SIZE
   while (position + BLOCK_HEADER_SIZE <= fileSize) {
     const block =
-      decodeBlockHeader(readGiven(handle, position, BLOCK_HEADER_SIZE), 0, seed, position, fileSize) ??
+      decodeBlockHeader(readGivenArea(handle, position, BLOCK_HEADER_SIZE), 0, seed, position, fileSize) ??
       nextBlock(handle, seed, position + BLOCK_ALIGNMENT, fileSize)
     if (block === undefined) return
     yield block
@@ -82,7 +82,7 @@ export function searched<T>(
   decode: (area: ByteArea, at: number, position: number) => T | undefined,
 ): T | undefined {
   for (let start = from; start + length <= end; start += SEARCH_SIZE) {
-    const area = readGiven(handle, start, Math.min(SEARCH_SIZE + length, end - start))
+    const area = readGivenArea(handle, start, Math.min(SEARCH_SIZE + length, end - start))
     const last = Math.min(area.bytes.length - length, SEARCH_SIZE - BLOCK_ALIGNMENT)
     for (let at = 0; at <= last; at += BLOCK_ALIGNMENT) {
       const found = decode(area, at, start + at)
@@ -95,44 +95,22 @@ export function searched<T>(
 export function readTrailer(handle: LogFile, seed: number): SegmentTrailer | undefined {
   const fileSize = handle.size()
   if (fileSize < SEGMENT_HEADER_SIZE + SEGMENT_TRAILER_SIZE) return undefined
-  const area = readArea(handle, fileSize - SEGMENT_TRAILER_SIZE, SEGMENT_TRAILER_SIZE)
+  const area = readGivenArea(handle, fileSize - SEGMENT_TRAILER_SIZE, SEGMENT_TRAILER_SIZE)
   return decodeSegmentTrailer(area, seed, fileSize)
 }
 
 export function readIndex(handle: LogFile, trailer: SegmentTrailer, checksum: Checksum): SegmentIndex | undefined {
-  const { bytes } = readArea(handle, trailer.indexPosition, trailer.blockCount * INDEX_ENTRY_SIZE)
+  const { bytes } = readGivenArea(handle, trailer.indexPosition, trailer.blockCount * INDEX_ENTRY_SIZE)
   return decodeSegmentIndex(bytes, trailer, checksum)
 }
 
 /** Where the last block lies, as the index says; undefined for a file without blocks. */
 export function lastPosition(handle: LogFile, trailer: SegmentTrailer): number | undefined {
   if (trailer.blockCount === 0) return undefined
-  const entry = readArea(handle, trailer.indexPosition + (trailer.blockCount - 1) * INDEX_ENTRY_SIZE, INDEX_ENTRY_SIZE)
+  const entry = readGivenArea(
+    handle,
+    trailer.indexPosition + (trailer.blockCount - 1) * INDEX_ENTRY_SIZE,
+    INDEX_ENTRY_SIZE,
+  )
   return entry.view.getUint32(INDEX_POSITION_AT, true)
-}
-
-/** Pages that the disk does not give become zeros, in which nothing is found. @throws EDGE_IO where the machine is short. */
-export function readGiven(handle: LogFile, position: number, size: number): ByteArea {
-  try {
-    return readArea(handle, position, size)
-  } catch (error) {
-    if (isShortage(error)) throw error
-  }
-  const { bytes, view } = createArea(size)
-  for (let from = position, end = from; from < position + size; from = end) {
-    end = Math.min(alignUp(from + 1, PAGE_SIZE), position + size)
-    const pageView = bytes.subarray(from - position, end - position)
-    try {
-      handle.read(pageView, from)
-    } catch (error) {
-      if (isShortage(error)) throw error
-      pageView.fill(0)
-    }
-  }
-  return { bytes, view }
-}
-
-export function readArea(handle: LogFile, position: number, size: number): ByteArea {
-  const bytes = new Uint8Array(size)
-  return areaOf(bytes.subarray(0, handle.read(bytes, position)))
 }

@@ -69,9 +69,9 @@ function faultyFile(path: string, inner: LogFile, faults: Faults): LogFile {
     read(targetView, position) {
       if (!faults.isReadFailing || !path.startsWith('journal/')) return inner.read(targetView, position)
       faults.isReadFailing = false
-      // One bad sector: what lies before it was read already.
+      // For want of memory: what lies before it was read already.
       inner.read(targetView.subarray(0, targetView.length / 2), position)
-      throw failure(path)
+      throw failure(path, 'ENOMEM')
     },
     readLater: (target, position) => inner.readLater(target, position),
     write(bytesView, position) {

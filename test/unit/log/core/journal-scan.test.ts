@@ -17,7 +17,7 @@ interface Written {
 
 /** One page each; the CRC of a group is 1000 times its session and its sequence. */
 function fileOf(id: number, generation: number, groups: readonly Written[]): FoundFile {
-  return { id, generation, groups: groups.map((written, index) => groupOf(written, generation, index)) }
+  return { id, generation, groups: groups.map((written, index) => groupOf(written, generation, index)), refused: [] }
 }
 
 function groupOf(written: Written, generation: number, index: number): FoundGroup {
@@ -104,6 +104,21 @@ test('a file full of the smallest groups is followed without going through all o
       },
     }
   })
-  assert.equal(scanJournal([{ id: 0, generation: 1, groups }]).chain.length, count)
+  assert.equal(scanJournal([{ id: 0, generation: 1, groups, refused: [] }]).chain.length, count)
   assert.ok(lookCount < 50 * count, `${lookCount} looks at ${count} groups`)
+})
+
+test('a group behind the last one that the device does not give may have been acked; elsewhere bad pages hide nothing', () => {
+  const place = (page: number) => [{ from: page * PAGE_SIZE, end: (page + 1) * PAGE_SIZE }]
+  const hiddenIn = (file: FoundFile, ...others: readonly FoundFile[]) => scanJournal([file, ...others]).hidden
+  const end = { fileId: 0, from: 4 * PAGE_SIZE }
+  assert.deepEqual(hiddenIn(BEFORE_KILL), [])
+  assert.deepEqual(hiddenIn({ ...BEFORE_KILL, refused: place(4) }), [end])
+  assert.deepEqual(hiddenIn({ ...BEFORE_KILL, refused: place(5) }), [])
+  const torn = { sequence: 4, ordinal: 1, sessionFirst: 1, durableSequence: 3, previousCrc: 1003, isWhole: false }
+  const withTorn = { ...BEFORE_KILL, groups: [...BEFORE_KILL.groups, groupOf(torn, 1, 3)] }
+  assert.deepEqual(hiddenIn(withTorn), [], 'a torn one is told from one of which a page went bad')
+  assert.deepEqual(hiddenIn({ ...withTorn, refused: place(4) }), [end])
+  const next = fileOf(1, 2, [{ sequence: 4, ordinal: 1, sessionFirst: 1, durableSequence: 3, previousCrc: 1003 }])
+  assert.deepEqual(hiddenIn({ ...BEFORE_KILL, refused: place(4) }, next), [], 'the chain goes on in the next file')
 })
