@@ -10,6 +10,7 @@ import type { FlashBudget } from './core/flash-budget.ts'
 import type { RollLimits } from './core/repack-plan.ts'
 import type { DiskTrouble } from './disk-trouble.ts'
 import type { EngineOptions } from './engine-options.ts'
+import { listTold } from './folder-trouble.ts'
 import { zstdCodec } from './io/block-codec.ts'
 import { bodyChecksum } from './io/checksum.ts'
 import { Journal } from './io/journal.ts'
@@ -18,6 +19,7 @@ import { JournalReader } from './io/journal-reader.ts'
 import type { FoundJournal } from './io/journal-recovery.ts'
 import { LargeBatches, type LargeBatchesOptions } from './io/large-batches.ts'
 import { PartitionReader } from './io/partition-reader.ts'
+import { REFUGE } from './io/refuge.ts'
 import { Repacker } from './io/repacker.ts'
 import { SegmentFiles } from './io/segment-files.ts'
 import { noKeys } from './io/store-keys.ts'
@@ -45,6 +47,8 @@ export interface SegmentWriting {
   readonly written: (sizeBytes: number, syncCount: number) => void
   /** A file was begun in the partition's folder, or was refused there and lies in its refuge. */
   readonly placed: (partition: LogPartition, refusal: EdgeError | undefined) => void
+  /** Names in the partition's folder cannot be made or taken for good. */
+  readonly giveUpFolder: (partition: LogPartition, refusal: EdgeError) => void
 }
 
 export function machineStart({ bootId, rules }: EngineOptions, found: FoundJournal): MachineStart {
@@ -83,6 +87,7 @@ export function recover(
     checksum: bodyChecksum,
     keys,
     hints,
+    refuges: listTold({ fileSystem, report }, REFUGE) ?? [],
     journalFileSize: journalSizes(settings.journal_file_size, needs.journal, []).largestSize,
     isAllOnDisk,
     isCacheDoubtful: hadFailure && !isAllOnDisk,

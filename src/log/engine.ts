@@ -66,10 +66,12 @@ import {
   reportKept,
   reportLostEnds,
   reportMissingFiles,
+  reportRefused,
   reportUnknownKeys,
   reportUnopened,
   reportUnreadable,
 } from './recovery-report.ts'
+import { RunNumbers } from './run-numbers.ts'
 import type { SegmentRemoval } from './segment-removal.ts'
 import { activeView, journalViews, sealedViews } from './segment-views.ts'
 import { SideFiles } from './side-files.ts'
@@ -112,7 +114,6 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   readonly #repacker: Repacker
   readonly #moved = new MovedPartitions()
   #gate: AppendGate | undefined
-  #runNumber: number
   readonly #isMarkLast: boolean
   readonly #unsyncedPaths: readonly string[]
   /** The clean stop before this start may still be all that the disk knows. */
@@ -145,10 +146,12 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     reportUnknownKeys(recovered, report)
     reportUnreadable(recovered, report)
     reportLostEnds(recovered, options)
+    reportRefused(recovered, options)
     reportHeaders(recovered, found, report)
     reportMissingFiles(recovered, report)
     reportUnopened(recovered.damage.unopened, report, options.setAside)
-    this.#runNumber = recovered.highestRun
+    const runs = new RunNumbers(recovered.highestRun)
+    runs.overtake(this.partitions.values(), leftovers.stuckPaths, recovered.unlisted, found.scan.nextOrdinal)
     this.#isMarkLast = recovered.isMarkLast
     this.#unsyncedPaths = [...recovered.unsyncedPaths, ...leftovers.emptiedPaths]
 
@@ -161,7 +164,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     })
     // A power cut brought back what had been dropped.
     const kept = [...this.partitions.values()].flatMap((each) => this.removal.unlinkBelow(each, each.logStartOffset))
-    reportKept([...leftovers.emptiedPaths, ...leftovers.keptPaths, ...kept], report)
+    reportKept([...leftovers.emptiedPaths, ...leftovers.keptPaths, ...leftovers.stuckPaths, ...kept], report)
 
     setFileStates(found, start.isAllOnDisk, keys.currentId)
     const { fileSize, largestSize } = journalSizes(settings.journal_file_size, found, recovered.again)
@@ -177,9 +180,10 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     this.journal = journal
     this.#reader = createReader(options, { journal, files, segmentFiles, largestFileSize: largestSize })
     const writing: SegmentWriting = {
-      nextRunNumber: () => ++this.#runNumber,
+      nextRunNumber: () => runs.next(),
       written: (sizeBytes, syncCount) => this.#spend(sizeBytes, syncCount),
       placed: (partition, refusal) => this.#folders.placed(partition, refusal),
+      giveUpFolder: (partition, refusal) => runs.giveUpFolder(partition, refusal),
     }
     this.#large = createLargeBatches(options, writing, {
       journal,

@@ -1,10 +1,27 @@
-/** Partitions whose folder takes no files: told once when it begins, and once when it has ended. */
+/** Folders that cannot be listed, and those of partitions that take no files: told when it begins, and when it has ended. */
 
 import type { EdgeError } from '../errors.ts'
 import type { EngineOptions } from './engine-options.ts'
+import { type DirectoryEntry, type FileSystem, isRefused } from './io/file-system.ts'
 import { refugeFolder } from './io/refuge.ts'
 import type { LogPartition } from './partition.ts'
 import { partitionText } from './place-text.ts'
+import type { ReportFinding } from './ports.ts'
+
+/** What lies in a folder; undefined where it cannot be listed, which is told. @throws EDGE_IO in a shortage. */
+export function listTold(
+  { fileSystem, report }: { readonly fileSystem: Pick<FileSystem, 'list'>; readonly report: ReportFinding },
+  path: string,
+): readonly DirectoryEntry[] | undefined {
+  try {
+    return fileSystem.list(path)
+  } catch (error) {
+    if (!isRefused(error)) throw error
+    const text = `${path} cannot be listed, what lies there is left as it is: ${error.message}`
+    report({ event: 'log.folder.unreadable', level: 'error', text, fields: { path, error_code: error.code } })
+    return undefined
+  }
+}
 
 export class FolderTrouble {
   readonly #options: Pick<EngineOptions, 'report' | 'descriptors'>

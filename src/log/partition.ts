@@ -80,6 +80,8 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
   isFolderNameDirty = true
   /** The same of its refuge, with the folders above that. */
   areRefugeNamesDirty = false
+  /** Why nothing is begun in its folder before the next start; undefined where that is worth a try. */
+  folderRefusal: EdgeError | undefined
   /** Files of runs that were given up which could not be removed: before they are, or are empty, no run counts. */
   readonly leftovers = new Set<string>()
   /** End of the last batch that was given offsets. */

@@ -1,10 +1,10 @@
 /** What is done and told after recovery: files that are of no use any more, batches that belong to nobody. */
 import { formatBytes } from '../byte-text.ts'
 import type { EngineOptions } from './engine-options.ts'
-import { type FileSystem, isDone } from './io/file-system.ts'
+import { type FileSystem, isDone, listGiven } from './io/file-system.ts'
 import { journalPath } from './io/journal-file.ts'
 import type { FoundJournal, UnopenedGroup } from './io/journal-recovery.ts'
-import { removedOrEmptied } from './io/refuge.ts'
+import { emptyFile } from './io/refuge.ts'
 import type { UnsoundHeader } from './io/segment-recovery.ts'
 import type { LogPartition } from './partition.ts'
 import { partitionText, topicText } from './place-text.ts'
@@ -18,20 +18,30 @@ export interface Leftovers {
   readonly emptiedPaths: readonly string[]
   /** Files that stay, and do no harm. */
   readonly keptPaths: readonly string[]
+  /** Files that the journal holds as well and that stay as they are: what is packed now must overtake them. */
+  readonly stuckPaths: readonly string[]
 }
 
-/** Removes what the journal holds as well, and what nothing refers to. @throws EDGE_IO: the former must not stay. */
+/** Removes what the journal holds as well, and what nothing refers to. */
 export function clearLeftovers(fileSystem: FileSystem, recovered: Recovered): Leftovers {
   const { damage, orphanPaths, emptyPaths, repeatedPaths, damagedPaths, strayRefuges } = recovered
+  const emptiedPaths: string[] = []
+  const stuckPaths: string[] = []
+  for (const path of repeatedPaths) {
+    if (isDone(() => fileSystem.unlink(path))) continue
+    if (isDone(() => emptyFile(fileSystem, path))) emptiedPaths.push(path)
+    else stuckPaths.push(path)
+  }
   // Who emptied one may have died before it was synced.
-  const emptiedPaths = [...repeatedPaths, ...emptyPaths].filter((path) => !removedOrEmptied(fileSystem, path))
+  emptiedPaths.push(...emptyPaths.filter((path) => !isDone(() => fileSystem.unlink(path))))
   // Where nothing is damaged, a large batch without a reference was never acked.
   const isSound = damage.lostBytes === 0 && damage.damagedBatches === 0
-  const strays = strayRefuges.flatMap((folder) => fileSystem.list(folder).map(({ name }) => `${folder}/${name}`))
+  const strays = strayRefuges.flatMap((folder) => listGiven(fileSystem, folder).map(({ name }) => `${folder}/${name}`))
   const useless = [...(isSound ? orphanPaths : []), ...strays]
   const keptPaths = useless.filter((path) => !isDone(() => fileSystem.unlink(path)))
   for (const folder of strayRefuges) isDone(() => fileSystem.removeDirectory(folder))
-  return { damagedPaths: isSound ? damagedPaths : [...orphanPaths, ...damagedPaths], emptiedPaths, keptPaths }
+  const setAside = isSound ? damagedPaths : [...orphanPaths, ...damagedPaths]
+  return { damagedPaths: setAside, emptiedPaths, keptPaths, stuckPaths }
 }
 
 /** What is of no use and stays takes its place on the disk, and nothing else. */
@@ -103,6 +113,24 @@ export function reportLostEnds(
         size_bytes: size,
         error_code: 'EDGE_BATCH_CORRUPT',
       },
+    })
+  }
+}
+
+/** What the disk does not give stays where it is: nobody knows whether it is lost. */
+export function reportRefused(
+  { refused }: Recovered,
+  { report, descriptors }: Pick<EngineOptions, 'report' | 'descriptors'>,
+): void {
+  for (const [partition, errors] of refused) {
+    const [first] = errors
+    if (first === undefined) continue
+    const { streamId, topicId, partitionId } = partition
+    report({
+      event: 'log.folder.unreadable',
+      level: 'error',
+      text: `stored messages of ${partitionText(descriptors, partition)} cannot be read: ${first.message}; they stay where they are for a start that can, new ones get offsets above theirs`,
+      fields: { stream_id: streamId, topic_id: topicId, partition_id: partitionId, error_code: first.code },
     })
   }
 }

@@ -3,6 +3,8 @@
  * jumps where offsets may have been seen that are gone, and what must be written again before anything is shown.
  */
 
+import type { EdgeError } from '../errors.ts'
+import { GIB } from '../setting.ts'
 import type { Durability, ProducerTag } from './api.ts'
 import { numberOf } from './catalog/layout.ts'
 import { BATCH_FLAG, BATCH_HEADER_SIZE, BATCH_KIND, decodeExternal, EXTERNAL_BODY_SIZE } from './core/batch-header.ts'
@@ -15,15 +17,21 @@ import type { BatchFields } from './core/pending-batch.ts'
 import { type BatchOwner, PendingBatch } from './core/pending-batch.ts'
 import { BLOCK_HEADER_SIZE, BLOCK_RAW_SIZE } from './core/segment-format.ts'
 import { JUMP } from './core/watermark.ts'
-import type { FileSystem } from './io/file-system.ts'
+import type { DirectoryEntry, FileSystem } from './io/file-system.ts'
 import { GroupBuilder, mergedGroup } from './io/group-buffer.ts'
 import { type DamageTally, type FoundBatch, type FoundJournal, visitBatches } from './io/journal-recovery.ts'
-import { REFUGE, refugeFolder } from './io/refuge.ts'
+import { refugeFolder } from './io/refuge.ts'
 import type { DamagedJournal } from './io/segment-extent.ts'
 import { type RecoveredSegments, recoverSegments, type UnsoundHeader } from './io/segment-recovery.ts'
 import type { StoreKeys } from './io/store-keys.ts'
 import type { LogPartition } from './partition.ts'
 import type { HintStore } from './ports.ts'
+
+/**
+ * What may lie behind the end that is known of a partition of which a folder or the last file cannot be looked into, and of
+ * which the journal has nothing any more. A hint says how far it was packed, unless a power cut took that.
+ */
+const LARGEST_SEGMENT = GIB
 
 /** Rules left out by a test. */
 export interface RecoveryRules {
@@ -41,6 +49,8 @@ export interface RecoveryOptions {
   readonly keys: StoreKeys
   readonly partitions: ReadonlyMap<number, LogPartition>
   readonly hints: HintStore
+  /** What lies in the refuge, as far as it can be listed. */
+  readonly refuges: readonly DirectoryEntry[]
   /** Bytes of one file: what a missing one may have held. */
   readonly journalFileSize: number
   readonly isAllOnDisk: boolean
@@ -73,6 +83,10 @@ export interface Recovered {
   readonly unreadableBytes: number
   /** Bytes at the end of partitions' segments that cannot be read and that the journal does not hold. */
   readonly lostEnds: ReadonlyMap<LogPartition, number>
+  /** Partitions of which the disk does not give a folder or a file, which stays where it is. */
+  readonly refused: ReadonlyMap<LogPartition, readonly EdgeError[]>
+  /** Partitions of which a folder could not be listed, and why. */
+  readonly unlisted: ReadonlyMap<LogPartition, EdgeError>
   readonly missing: MissingJournal
   /** Batches of keys that were deleted. */
   readonly unknownKeys: ReadonlyMap<number, number>
@@ -184,6 +198,10 @@ export function recoverPartitions(options: RecoveryOptions): Recovered {
     damage,
     unreadableBytes,
     lostEnds: lostEndsOf(segmentsOf),
+    refused: new Map([...segmentsOf].map(([partition, { refused }]) => [partition, refused])),
+    unlisted: new Map(
+      [...segmentsOf].flatMap(([partition, { unlisted }]) => (unlisted ? [[partition, unlisted]] : [])),
+    ),
     missing,
     unknownKeys,
     damagedPaths: all.flatMap((each) => each.damagedPaths),
@@ -197,9 +215,9 @@ export function recoverPartitions(options: RecoveryOptions): Recovered {
 }
 
 /** Names there may be no more durable than in other folders. @returns those of partitions that were deleted. */
-function knowRefuges({ fileSystem, partitions, lost }: RecoveryOptions): string[] {
+function knowRefuges({ refuges, partitions, lost }: RecoveryOptions): string[] {
   const strays: string[] = []
-  for (const { name } of fileSystem.list(REFUGE)) {
+  for (const { name } of refuges) {
     const key = numberOf(name)
     if (key === null) continue
     const partition = partitions.get(key) ?? lost(key, 'durable')
@@ -350,7 +368,8 @@ function logStart(partition: LogPartition, floor: bigint, end: bigint): bigint {
   return later(first, floor)
 }
 
-function noteHoles({ partition, state }: PartitionParts, segmentEnd: bigint): void {
+function noteHoles({ partition, state, segments }: PartitionParts, segmentEnd: bigint): void {
+  const [refusal] = segments.refused
   const first = partition.index.count > 0 ? partition.index.baseOffset(0) : segmentEnd
   // Also when nothing older is left: what retention and purges took lies below the floor.
   if (first > segmentEnd) {
@@ -359,7 +378,7 @@ function noteHoles({ partition, state }: PartitionParts, segmentEnd: bigint): vo
       ? state.firstHasGap
       : state.holes.some(({ end, reason }) => end === first && reason === 'jump')
     if (isJump) partition.holesFound.add({ from: segmentEnd, end: first, reason: 'jump' })
-    else partition.damaged(segmentEnd, first, 'batches between segments and journal are missing')
+    else partition.damaged(segmentEnd, first, refusal ?? 'batches between segments and journal are missing')
   }
   for (const hole of state.holes) {
     if (hole.end <= segmentEnd) continue
@@ -390,12 +409,13 @@ function jump(options: RecoveryOptions, parts: PartitionParts, last: { end: bigi
   const { watermark } = partition
   const isBehindDamage = state.lastSequence < damage.lastSequence
   const lostInJournal = offsetsIn(isBehindDamage ? damage.lostBytes : 0, PAGE_SIZE)
-  const lost = lostInJournal + offsetsIn(segments.lostEndSize, BLOCK_HEADER_SIZE)
+  const lostEndSize = segments.lostEndSize + (segments.isEndUnknown ? LARGEST_SEGMENT : 0)
+  const lost = lostInJournal + offsetsIn(lostEndSize, BLOCK_HEADER_SIZE)
   const mayBeLost = watermark.isBuffered && !isClean && last.boot !== boot && !options.rules.isJumpSkipped
   const hinted = options.hints.hint(partition.key)?.nextOffset ?? 0n
   // Only what was synced is ever hinted at: the file that held it is lost as a whole, and nothing else tells of it.
   if (hinted > later(last.end, state.damagedEnd))
-    partition.damaged(last.end, hinted, 'what the journal held is missing')
+    partition.damaged(last.end, hinted, segments.refused[0] ?? 'what the journal held is missing')
   // What was seen without a sync follows what was synced, also where that is missing now.
   const known = later(later(last.end, hinted), state.damagedEnd)
   // What an earlier open went on above counts as it is: added to, it would climb with every start.

@@ -1,7 +1,8 @@
 /** Opens the catalog: finds or makes the store, reads and mends the descriptors, brings SQLite's copy up to them. */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
-import type { FileSystem } from '../io/file-system.ts'
+import { listTold } from '../folder-trouble.ts'
+import { type FileSystem, listGiven } from '../io/file-system.ts'
 import { type DescriptorCopy, type DescriptorPlace, NO_ID } from '../metadata/log-tables.ts'
 import type { SqliteMetadata } from '../metadata/metadata-store.ts'
 import type { ReportFinding } from '../ports.ts'
@@ -67,7 +68,7 @@ export async function openCatalog(options: CatalogOptions): Promise<StoreCatalog
   const registry = new Registry()
   const trash = new Trash({ fileSystem, scheduler: options.scheduler, report })
   fill(registry, scanned, report)
-  await discardLeftovers(fileSystem, trash, scanned)
+  await discardLeftovers({ fileSystem, report }, trash, scanned)
   if (scanned.some(({ topics }) => topics.some(({ origin }) => origin === 'copy'))) keys.copiedUpTo(highestOf(copies))
   updateCopies(metadata, registry, keys.store, copies)
   await keys.skipTo(highestKey(registry) + 1)
@@ -136,7 +137,7 @@ function newStore(options: CatalogOptions, isLost: boolean): StoreDescriptor {
 }
 
 function hasStreams(options: CatalogOptions): boolean {
-  return options.fileSystem.list(STREAMS).length > 0
+  return listGiven(options.fileSystem, STREAMS).length > 0
 }
 
 /** As good as random, and found again when the descriptor is lost: ids derived from it stay the same. */
@@ -193,7 +194,7 @@ function reportRenamed(report: ReportFinding, place: string, from: string, to: s
 
 /** Half-made streams and topics, and partitions whose removal was cut short. */
 async function discardLeftovers(
-  fileSystem: FileSystem,
+  { fileSystem, report }: Pick<CatalogOptions, 'fileSystem' | 'report'>,
   trash: Trash,
   scanned: readonly ScannedStream[],
 ): Promise<void> {
@@ -202,7 +203,7 @@ async function discardLeftovers(
     trash.take(`${parent}/${name}`)
     parents.add(parent)
   }
-  for (const { name } of fileSystem.list(STAGING)) discard(STAGING, name)
+  for (const { name } of listTold({ fileSystem, report }, STAGING) ?? []) discard(STAGING, name)
   for (const stream of scanned) {
     for (const topic of stream.topics) {
       for (const key of topic.orphanKeys) discard(topicFolder(stream.id, topic.id), key)

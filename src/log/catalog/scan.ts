@@ -3,7 +3,8 @@
  * a byte is changed), then the missing is restored from SQLite's copy, and what neither holds gets a name of its own.
  */
 import type { TopicOptions } from '../api.ts'
-import type { FileSystem } from '../io/file-system.ts'
+import { listTold } from '../folder-trouble.ts'
+import { type FileSystem, isDone, isRefused, listGiven } from '../io/file-system.ts'
 import { type DescriptorCopy, NO_ID } from '../metadata/log-tables.ts'
 import type { ReportFinding } from '../ports.ts'
 import type { Quarantine } from '../quarantine.ts'
@@ -80,9 +81,10 @@ interface ReadStream extends Read<StreamDescriptor> {
   readonly topics: readonly ReadTopic[]
 }
 
-/** @throws {EdgeError} EDGE_STORE_NEWER, EDGE_DISK_FULL, EDGE_IO. */
+/** @throws {EdgeError} EDGE_STORE_NEWER, EDGE_DISK_FULL; EDGE_IO where the machine is short of something. */
 export async function scanDescriptors(options: ScanOptions): Promise<readonly ScannedStream[]> {
-  const read = foldersIn(options.fileSystem, STREAMS, MAX_STREAMS).map((id) => readStream(options, id))
+  const ids = foldersIn(options, STREAMS, MAX_STREAMS) ?? knownStreams(options)
+  const read = ids.map((id) => readStream(options, id))
   const streams: ScannedStream[] = []
   for (const stream of read) {
     const mended = await mend(options, {
@@ -101,17 +103,32 @@ export async function scanDescriptors(options: ScanOptions): Promise<readonly Sc
 }
 
 function readStream(options: ScanOptions, id: number): ReadStream {
-  const topicIds = foldersIn(options.fileSystem, topicsFolder(id), MAX_TOPICS_PER_STREAM)
+  const topicIds = foldersIn(options, topicsFolder(id), MAX_TOPICS_PER_STREAM) ?? knownTopics(options, id)
   return {
     id,
     ...readDescriptor(options, streamFile(id), parseStream),
     topics: topicIds.map((topicId) => ({
       id: topicId,
       ...readDescriptor(options, topicFile(id, topicId), parseTopic),
-      folderKeys: foldersIn(options.fileSystem, topicFolder(id, topicId), Number.POSITIVE_INFINITY),
+      // Of one that cannot be listed none is taken for a leftover.
+      folderKeys: foldersIn(options, topicFolder(id, topicId), Number.POSITIVE_INFINITY) ?? [],
     })),
   }
 }
+
+/** By SQLite's copies; what is not there any more was deleted, and its copy is old. */
+function knownStreams({ files, copies }: ScanOptions): number[] {
+  const ids = new Set(copies.map(({ streamId }) => streamId).filter((id) => id !== NO_ID))
+  return inOrder([...ids].filter((id) => files.read(streamFile(id)).kind !== 'missing'))
+}
+
+function knownTopics({ files, copies }: ScanOptions, streamId: number): number[] {
+  const topics = copies.filter((copy) => copy.streamId === streamId && copy.topicId !== NO_ID)
+  const ids = topics.map(({ topicId }) => topicId)
+  return inOrder(ids.filter((id) => files.read(topicFile(streamId, id)).kind !== 'missing'))
+}
+
+const inOrder = (numbers: readonly number[]): number[] => [...numbers].sort((a, b) => a - b)
 
 function readDescriptor<T>(options: ScanOptions, path: string, parse: (body: string) => Parsed<T>) {
   const found = options.files.read(path)
@@ -135,7 +152,7 @@ async function mendTopic(options: ScanOptions, streamId: number, read: ReadTopic
   // The copy may be older than the file it stands in for: what it does not name is data of a partition added since.
   const partitions = [...mended.descriptor.partitions, ...unknown.map((key) => recoveredPartition(options, key))]
   const descriptor = { ...mended.descriptor, partitions }
-  await options.files.write(topicFile(streamId, read.id), formatTopic(descriptor))
+  await keep(options, topicFile(streamId, read.id), formatTopic(descriptor))
   return { id: read.id, origin: mended.origin, descriptor, orphanKeys: [] }
 }
 
@@ -159,12 +176,12 @@ async function mend<T extends Named>(
 ): Promise<{ descriptor: T; origin: Origin }> {
   const { read, path, place } = mending
   if (read.value !== null) return { descriptor: read.value, origin: 'file' }
-  if (read.isDamaged) options.quarantine.take(path, options.nowUs)
+  if (read.isDamaged) isDone(() => options.quarantine.take(path, options.nowUs))
   const state = read.isDamaged ? 'damaged' : 'missing'
   const copy = options.copies.find(({ streamId, topicId }) => streamId === place.streamId && topicId === place.topicId)
   const restored = copy === undefined ? null : soundOr(`copy of ${path}`, mending.parse(copy.body))
   if (restored !== null) {
-    await options.files.write(path, mending.format(restored))
+    await keep(options, path, mending.format(restored))
     const what = `${place.topicId === NO_ID ? 'stream' : 'topic'} ${JSON.stringify(restored.name)}`
     const text = `${path} was ${state}: ${what} is restored from the copy in SQLite`
     options.report({ event: 'log.descriptor.restored', level: 'warn', text, fields: fieldsOf(place) })
@@ -172,7 +189,7 @@ async function mend<T extends Named>(
   }
   await mending.lost?.()
   const made = mending.make()
-  await options.files.write(path, mending.format(made))
+  await keep(options, path, mending.format(made))
   const text = `${path} was ${state} and SQLite has no copy: its data is kept under the name ${JSON.stringify(made.name)}`
   options.report({
     event: 'log.descriptor.recovered',
@@ -181,6 +198,17 @@ async function mend<T extends Named>(
     fields: { ...fieldsOf(place), name: made.name },
   })
   return { descriptor: made, origin: 'made' }
+}
+
+/** Where the folder does not take it, it counts in memory, and the next start mends it again. @throws EDGE_DISK_FULL. */
+async function keep({ files, report }: ScanOptions, path: string, body: string): Promise<void> {
+  try {
+    await files.write(path, body)
+  } catch (error) {
+    if (!isRefused(error)) throw error
+    const text = `${path} cannot be written, what it should say counts until the edge is stopped: ${error.message}`
+    report({ event: 'log.descriptor.unwritten', level: 'error', text, fields: { path, error_code: error.code } })
+  }
 }
 
 /** Keys rise with partition ids, so the folders alone give back the order. */
@@ -198,14 +226,14 @@ function recoveredPartition(options: ScanOptions, key: number): PartitionDescrip
   return { key, idSeed: options.seedOf(key), createdAtUs: options.nowUs, floorOffset: 0n }
 }
 
-/** Numbers that name the folders in a folder, ascending; all else in it is not ours and stays. */
-function foldersIn(fileSystem: FileSystem, path: string, end: number): number[] {
-  const numbers: number[] = []
-  for (const { name, isDirectory } of fileSystem.list(path)) {
-    const number = isDirectory ? numberOf(name) : null
-    if (number !== null && number < end) numbers.push(number)
-  }
-  return numbers.sort((a, b) => a - b)
+/**
+ * Numbers that name the folders in a folder, ascending; all else in it is not ours and stays.
+ *
+ * @returns undefined where it cannot be listed, which is told.
+ */
+function foldersIn(options: ScanOptions, path: string, end: number): number[] | undefined {
+  const numbers = listTold(options, path)?.map(({ name, isDirectory }) => (isDirectory ? numberOf(name) : null))
+  return numbers && inOrder(numbers.filter((number) => number !== null).filter((number) => number < end))
 }
 
 /** Removes temporary files that a crash left beside descriptors. Run after the scan. */
@@ -215,7 +243,7 @@ export function removeTemporaries(fileSystem: FileSystem, streams: readonly Scan
     ...topics.map((topic) => topicFolder(id, topic.id)),
   ])
   for (const folder of ['', ...folders]) {
-    for (const { name, isDirectory } of fileSystem.list(folder)) {
+    for (const { name, isDirectory } of listGiven(fileSystem, folder)) {
       if (!isDirectory && isTemporary(name)) fileSystem.unlink(folder === '' ? name : `${folder}/${name}`)
     }
   }

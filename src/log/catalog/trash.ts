@@ -1,4 +1,5 @@
 import { EdgeError } from '../../errors.ts'
+import { listTold } from '../folder-trouble.ts'
 import type { FileSystem } from '../io/file-system.ts'
 import type { ReportFinding } from '../ports.ts'
 import type { Scheduler } from '../scheduler.ts'
@@ -30,7 +31,7 @@ export class Trash {
 
   constructor(options: TrashOptions) {
     this.#options = options
-    const numbers = options.fileSystem.list(TRASH).map(({ name }) => numberOf(name) ?? 0)
+    const numbers = (listTold(options, TRASH) ?? []).map(({ name }) => numberOf(name) ?? 0)
     this.#nextNumber = Math.max(0, ...numbers) + 1
   }
 

@@ -50,6 +50,20 @@ export function isShortage(error: unknown): boolean {
   return error instanceof EdgeError && SHORTAGE_CODES.has(error.details.code)
 }
 
+/** Whether that one file or folder is refused, by the device or by whoever may forbid it: others may be given. */
+export const isRefused = (error: unknown): error is EdgeError =>
+  error instanceof EdgeError && error.code === 'EDGE_IO' && !isShortage(error)
+
+/** What lies in a folder, as far as it can be listed; who must know of what else may lie there asks for `list`. */
+export function listGiven(fileSystem: Pick<FileSystem, 'list'>, path: string): readonly DirectoryEntry[] {
+  try {
+    return fileSystem.list(path)
+  } catch (error) {
+    if (!isRefused(error)) throw error
+    return []
+  }
+}
+
 /** Whether there is no such file or folder. */
 export const isMissing = (error: unknown): boolean => systemCodeOf(error) === 'ENOENT'
 

@@ -244,6 +244,7 @@ export class LargeBatches {
       return { segment, handle: createInFolder(fileSystem, segment.path) }
     }
     try {
+      if (partition.folderRefusal !== undefined) throw partition.folderRefusal
       return begunIn(partition.spec.directory)
     } catch (error) {
       if (!isOfPlace(error, fileSystem)) throw error

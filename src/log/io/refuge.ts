@@ -92,13 +92,18 @@ export function removedOrEmptied(fileSystem: FileSystem, path: string): boolean 
     fileSystem.unlink(path)
     return true
   } catch {
-    const file = fileSystem.open(path, 'existing')
-    try {
-      file.truncate(0)
-    } finally {
-      file.close()
-    }
+    emptyFile(fileSystem, path)
     return false
+  }
+}
+
+/** @throws EDGE_IO. */
+export function emptyFile(fileSystem: FileSystem, path: string): void {
+  const file = fileSystem.open(path, 'existing')
+  try {
+    file.truncate(0)
+  } finally {
+    file.close()
   }
 }
 

@@ -16,7 +16,7 @@ import { BLOCK_CODEC, BLOCK_RAW_SIZE } from '../core/segment-format.ts'
 import type { LogPartition } from '../partition.ts'
 import type { Scheduler } from '../scheduler.ts'
 import type { BlockCodec } from './block-codec.ts'
-import { type FileSystem, isMissing } from './file-system.ts'
+import { type FileSystem, isMissing, isRefused } from './file-system.ts'
 import type { JournalFile } from './journal-file.ts'
 import { checkBatch } from './journal-reader.ts'
 import { JournalWindow, windowSizeFor } from './journal-window.ts'
@@ -48,6 +48,8 @@ export interface RepackerOptions {
   readonly written: (sizeBytes: number, syncCount: number) => void
   /** The partition's folder took files, or did not, which lie in its refuge then. */
   readonly placed: (partition: LogPartition, refusal: EdgeError | undefined) => void
+  /** Names in the partition's folder cannot be made or taken for good: the next run leaves it alone. */
+  readonly giveUpFolder: (partition: LogPartition, refusal: EdgeError) => void
   /** Bytes of a file that are looked at together. */
   readonly windowSize?: number | undefined
   readonly rules?: RepackRules
@@ -78,8 +80,16 @@ interface WindowBatch extends RepackBatch {
 /** Partitions that are looked at before others have their turn: the index of each one's last segment may have to be read. */
 const JOBS_PER_TURN = 32
 
+/** A partition's folder in which names cannot be made or taken for good. */
+interface Refusal {
+  readonly partition: LogPartition
+  readonly refusal: EdgeError
+}
+
 export class Repacker {
   readonly #options: RepackerOptions
+  /** Partitions whose folder was refused in the last run. */
+  readonly #failing = new WeakSet<LogPartition>()
   readonly #buffer: RepackBuffer
 
   constructor(options: RepackerOptions) {
@@ -98,6 +108,14 @@ export class Repacker {
    * @throws EDGE_DISK_FULL, EDGE_IO: nothing has changed.
    */
   async pack(file: JournalFile): Promise<readonly LogPartition[]> {
+    for (;;) {
+      const packed = await this.#run(file)
+      if (packed !== undefined) return packed
+    }
+  }
+
+  /** @returns undefined where folders were given up: nothing has changed, and another run does without them. */
+  async #run(file: JournalFile): Promise<readonly LogPartition[] | undefined> {
     const jobs: Job[] = []
     try {
       for (const [number, partition] of [...this.#options.partitions()].entries()) {
@@ -106,13 +124,15 @@ export class Repacker {
         if (job !== undefined) jobs.push(job)
       }
       await this.#packAll(jobs, file, this.#windowFor(jobs, file))
-      if (!this.#options.rules?.isRecycledBeforeSync) await this.#sync(jobs)
+      const refusals = this.#options.rules?.isRecycledBeforeSync ? [] : await this.#sync(jobs)
+      if (refusals.length > 0) {
+        abort(jobs)
+        for (const { partition, refusal } of refusals) this.#options.giveUpFolder(partition, refusal)
+        return undefined
+      }
     } catch (error) {
       const failure: EdgeError = toEdgeError(error)
-      for (const { writer, partition } of jobs) {
-        noteNames(partition, writer)
-        writer.abort()
-      }
+      abort(jobs)
       throw failure
     } finally {
       this.#buffer.done()
@@ -223,6 +243,7 @@ export class Repacker {
         directory: partition.spec.directory,
         refuge: refugeFolder(partition.key),
         leftovers: partition.leftovers,
+        folderRefusal: partition.folderRefusal,
         limits,
         nextRunNumber,
         randomU32,
@@ -285,30 +306,52 @@ export class Repacker {
     return new Promise((resolve) => this.#options.scheduler.nextTurn(resolve))
   }
 
-  async #sync(jobs: readonly Job[]): Promise<void> {
+  /** @returns folders of partitions that are to be given up before the run can count. */
+  async #sync(jobs: readonly Job[]): Promise<readonly Refusal[]> {
+    const refusals: Refusal[] = []
     for (const { partition, writer } of jobs) {
       if (partition.isRemoved) continue
       await writer.sync()
-      await this.#unlessRemoved(partition, () => clearAway(this.#options.fileSystem, partition.leftovers))
       noteNames(partition, writer)
       // Without a segment no name can end one.
       const isAny = partition.segments.length > 0 || writer.hasBegun
-      if (isAny && !this.#options.rules?.isDirectorySyncSkipped) await this.#syncNames(partition)
+      const refusal = await this.#refusalOf(partition, async () => {
+        await clearAway(this.#options.fileSystem, partition.leftovers)
+        if (isAny && !this.#options.rules?.isDirectorySyncSkipped) await this.#syncHomeNames(partition)
+      })
+      if (refusal !== undefined) refusals.push({ partition, refusal })
+      else if (isAny && !this.#options.rules?.isDirectorySyncSkipped) await this.#syncRefugeNames(partition)
+    }
+    return refusals
+  }
+
+  /** @returns why the partition's folder is to be given up. @throws the first time: a sync that fails once is tried again. */
+  async #refusalOf(partition: LogPartition, task: () => Promise<void>): Promise<EdgeError | undefined> {
+    try {
+      await this.#unlessRemoved(partition, task)
+      this.#failing.delete(partition)
+      return undefined
+    } catch (error) {
+      const isAgain = this.#failing.has(partition)
+      this.#failing.add(partition)
+      if (!isRefused(error) || !isAgain || partition.folderRefusal !== undefined) throw error
+      return error
     }
   }
 
-  async #syncNames(partition: LogPartition): Promise<void> {
+  async #syncHomeNames(partition: LogPartition): Promise<void> {
+    if (!partition.areNamesDirty || partition.folderRefusal !== undefined) return
     const { fileSystem } = this.#options
     const { directory } = partition.spec
-    if (partition.areNamesDirty) {
-      await this.#unlessRemoved(partition, async () => {
-        const isThere = await syncIfThere(fileSystem, directory)
-        if (!isThere || partition.isFolderNameDirty) await fileSystem.syncDirectory(folderOf(directory))
-        partition.isFolderNameDirty = false
-      })
-      partition.areNamesDirty = false
-    }
+    const isThere = await syncIfThere(fileSystem, directory)
+    if (!isThere || partition.isFolderNameDirty) await fileSystem.syncDirectory(folderOf(directory))
+    partition.isFolderNameDirty = false
+    partition.areNamesDirty = false
+  }
+
+  async #syncRefugeNames(partition: LogPartition): Promise<void> {
     if (!partition.areRefugeNamesDirty) return
+    const { fileSystem } = this.#options
     for (const folder of foldersNaming(refugeFolder(partition.key))) {
       await this.#unlessRemoved(partition, () => fileSystem.syncDirectory(folder))
     }
@@ -322,6 +365,13 @@ export class Repacker {
     } catch (error) {
       if (!partition.isRemoved) throw error
     }
+  }
+}
+
+function abort(jobs: readonly Job[]): void {
+  for (const { writer, partition } of jobs) {
+    noteNames(partition, writer)
+    writer.abort()
   }
 }
 

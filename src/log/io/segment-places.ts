@@ -14,6 +14,8 @@ export interface SegmentPlacesOptions {
   readonly directory: string
   /** Where the files go that `directory` does not take. */
   readonly refuge: string
+  /** Why the folder is not asked at all. */
+  readonly folderRefusal?: EdgeError | undefined
   /** Files of this run and of earlier ones that should be gone and could not be removed. */
   readonly leftovers: Set<string>
 }
@@ -29,6 +31,7 @@ export class SegmentPlaces {
 
   constructor(options: SegmentPlacesOptions) {
     this.#options = options
+    this.refusal = options.folderRefusal
   }
 
   isHome({ directory }: Segment): boolean {

@@ -7,6 +7,7 @@
  * - Only the last file is opened. Its end is found from behind, since headers name their own place and size. What the headers
  *   of the others say is read with their first block: there may be as many as the disk holds.
  */
+import { EdgeError } from '../../errors.ts'
 import { alignUp } from '../core/byte-area.ts'
 import type { Checksum } from '../core/checksum.ts'
 import {
@@ -18,19 +19,13 @@ import {
   parseSegmentName,
   SEGMENT_HEADER_SIZE,
 } from '../core/segment-format.ts'
-import { type FileSystem, type LogFile, openToRead } from './file-system.ts'
+import { type DirectoryEntry, type FileSystem, isRefused, type LogFile, openToRead } from './file-system.ts'
 import { readGivenArea } from './given-pages.ts'
 import { type ReadHeading, Segment } from './segment.ts'
 import { type DamagedJournal, type FoundBlocks, intactEnd } from './segment-extent.ts'
 import { type NamedSegment, type ReadSegmentHeader, readSegmentHeader } from './segment-header.ts'
-import {
-  blocksOf,
-  endOfBlock,
-  isClockTrusted,
-  lastPosition,
-  readBlockHeader,
-  readTrailer,
-} from './segment-scan.ts'
+import { inOrder, overtaken, withoutTwins } from './segment-order.ts'
+import { blocksOf, endOfBlock, isClockTrusted, lastPosition, readBlockHeader, readTrailer } from './segment-scan.ts'
 import type { FileCipher, StoreKeys } from './store-keys.ts'
 
 export interface RecoveredSegments {
@@ -45,8 +40,14 @@ export interface RecoveredSegments {
   readonly repeatedPaths: readonly string[]
   /** Files that were emptied, since they could not be removed: as if they were gone. */
   readonly emptyPaths: readonly string[]
+  /** Folders and files that the disk does not give: they stay where they are. */
+  readonly refused: readonly EdgeError[]
   /** Bytes behind the last intact block that no journal batch explains: offsets may have been given above the end. */
   readonly lostEndSize: number
+  /** There may be more behind them, or instead of them, in what is refused. */
+  readonly isEndUnknown: boolean
+  /** Why a folder could not be listed: what lies in it may be older than what is written now, and say otherwise. */
+  readonly unlisted: EdgeError | undefined
   readonly highestRun: number
   /** From here on the journal counts. */
   readonly journalFrom: bigint | undefined
@@ -55,6 +56,7 @@ export interface RecoveredSegments {
 interface Found extends NamedSegment {
   /** That it lies in. */
   readonly directory: string
+  /** 0 also where nobody says it. */
   readonly sizeBytes: number
 }
 
@@ -85,7 +87,7 @@ export interface SegmentRecoveryOptions {
   readonly isJournalIgnored?: boolean
 }
 
-/** @throws EDGE_STORE_NEWER, EDGE_IO. */
+/** @throws EDGE_STORE_NEWER; EDGE_IO where the machine is short of something. */
 export function recoverSegments(options: SegmentRecoveryOptions): RecoveredSegments {
   const { fileSystem, externalRuns } = options
   const [home] = options.directories
@@ -95,9 +97,13 @@ export function recoverSegments(options: SegmentRecoveryOptions): RecoveredSegme
   const emptyPaths: string[] = []
   let highestRun = 0
   const damagedPaths: string[] = []
-  const files = options.directories.flatMap((directory) =>
-    fileSystem.list(directory).map((entry) => ({ directory, ...entry })),
-  )
+  const refused: EdgeError[] = []
+  // Of two copies of one file that at home counts, and comes last.
+  const files = options.directories.toReversed().flatMap((directory) => {
+    const entries = given<readonly DirectoryEntry[]>(() => fileSystem.list(directory), refused) ?? []
+    return entries.map((entry) => ({ directory, ...entry }))
+  })
+  const [unlisted] = refused
   for (const { directory, name, isDirectory } of files) {
     const parsed = isDirectory ? undefined : parseSegmentName(name)
     const path = `${directory}/${name}`
@@ -106,14 +112,17 @@ export function recoverSegments(options: SegmentRecoveryOptions): RecoveredSegme
       continue
     }
     highestRun = Math.max(highestRun, parsed.runNumber)
-    const file = { path, directory, sizeBytes: fileSystem.sizeOf(path), ...parsed }
+    const sizeBytes = given(() => fileSystem.sizeOf(path), refused)
+    const file = { path, directory, sizeBytes: sizeBytes ?? 0, ...parsed }
     if (externalRuns.has(parsed.runNumber)) referred.push(file)
     else if (parsed.isExternal) orphanPaths.push(path)
-    else if (file.sizeBytes === 0) emptyPaths.push(path)
+    else if (sizeBytes === 0) emptyPaths.push(path)
     else found.push(file)
   }
+  const gone = overtaken(inOrder(found), (file) => endOf(file, options))
+  const living = found.filter((file) => !gone.has(file))
   const packed = referred.filter(({ isExternal }) => !isExternal)
-  const journalFrom = options.isJournalIgnored ? undefined : countsFrom(inOrder([...found, ...packed]), options)
+  const journalFrom = options.isJournalIgnored ? undefined : countsFrom(inOrder([...living, ...packed]), options)
   const isRepeated = ({ baseOffset }: Found): boolean => journalFrom !== undefined && baseOffset >= journalFrom
   const externals: Segment[] = []
   const copyPaths: string[] = []
@@ -123,28 +132,42 @@ export function recoverSegments(options: SegmentRecoveryOptions): RecoveredSegme
     // The original is whole, a copy in the refuge may have been cut short.
     if (original && (!original.isExternal || isRepeated(file))) copyPaths.push(file.path)
     // A large batch that has become a segment, and lies where segments count.
-    else if (!file.isExternal && journalFrom !== undefined && !isRepeated(file)) found.push(file)
+    else if (!file.isExternal && journalFrom !== undefined && !isRepeated(file)) living.push(file)
     else {
       const segment = openExternal(file, options, file.isExternal)
       if (segment === undefined) damagedPaths.push(file.path)
       else externals.push(segment)
     }
   }
-  const kept = withoutTwins(inOrder(found.filter((each) => !isRepeated(each))), options, damagedPaths)
-  const repeatedPaths = [...found.filter(isRepeated).map(({ path }) => path), ...copyPaths]
-  const { segments, lostEndSize } = openFromBehind(kept, { ...options, journalFirst: journalFrom }, damagedPaths)
+  const { kept, losers } = withoutTwins(inOrder(living.filter((each) => !isRepeated(each))), (file) =>
+    hasMessages(file, options),
+  )
+  damagedPaths.push(...losers.map(({ path }) => path))
+  const repeatedPaths = [...gone, ...living.filter(isRepeated)].map(({ path }) => path).concat(copyPaths)
+  const refusedBefore = refused.length
+  const unusable = { damagedPaths, refused }
+  const { segments, lostEndSize } = openFromBehind(kept, { ...options, journalFirst: journalFrom }, unusable)
+  const isEndUnknown = journalFrom === undefined && (unlisted !== undefined || refused.length > refusedBefore)
   const paths = { orphanPaths, emptyPaths, damagedPaths, repeatedPaths }
-  return { segments, externals, ...paths, lostEndSize, highestRun, journalFrom }
+  return { segments, externals, ...paths, refused, lostEndSize, isEndUnknown, unlisted, highestRun, journalFrom }
 }
 
-const inOrder = (files: readonly Found[]): Found[] =>
-  [...files].sort((a, b) => compare(a.baseOffset, b.baseOffset) || a.runNumber - b.runNumber)
+/** What the disk gives; what it does not is noted. */
+function given<T>(call: () => T, refused: EdgeError[]): T | undefined {
+  try {
+    return call()
+  } catch (error) {
+    if (!isRefused(error)) throw error
+    refused.push(error)
+    return undefined
+  }
+}
 
 /** From which offset on the journal counts: its first one, or the end of what segments have where it is damaged. */
 function countsFrom(files: readonly Found[], options: SegmentRecoveryOptions): bigint | undefined {
   const { journalFirst, damagedJournal, checksum } = options
   if (journalFirst === undefined || damagedJournal === undefined) return journalFirst
-  const distinct = withoutTwins(files, options, [])
+  const distinct = withoutTwins(files, (file) => hasMessages(file, options)).kept
   const first = distinct.findLastIndex(({ baseOffset }) => baseOffset <= journalFirst)
   return intactEnd(opened(distinct.slice(Math.max(0, first)), options), journalFirst, damagedJournal, checksum)
 }
@@ -152,55 +175,63 @@ function countsFrom(files: readonly Found[], options: SegmentRecoveryOptions): b
 /** One at a time; it ends at one without a header. */
 function* opened(files: readonly Found[], options: SegmentRecoveryOptions): Generator<FoundBlocks> {
   for (const [number, file] of files.entries()) {
-    const handle = openToRead(options.fileSystem, file.path)
+    const found = look(file, options)
+    if (found === undefined || found instanceof EdgeError) return
     try {
-      const header = readHeader(handle, file, options)
-      if (header === undefined) return
-      yield { handle, seed: header.seed, endOffset: files[number + 1]?.baseOffset }
+      yield { ...found, seed: found.header.seed, endOffset: files[number + 1]?.baseOffset }
     } finally {
-      handle.close()
+      found.handle.close()
     }
   }
 }
 
-/**
- * Of files that begin at the same offset the last one with messages counts: the others belong to runs that were given up, or
- * hold nothing but the end of a hole.
- */
-function withoutTwins(found: readonly Found[], options: SegmentRecoveryOptions, damagedPaths: string[]): Found[] {
-  const kept: Found[] = []
-  for (const file of found) {
-    const twin = kept.at(-1)
-    if (twin?.baseOffset !== file.baseOffset) {
-      kept.push(file)
-      continue
-    }
-    const loser = hasMessages(file, options) || !hasMessages(twin, options) ? twin : file
-    if (loser === twin) kept.splice(-1, 1, file)
-    damagedPaths.push(loser.path)
-  }
-  return kept
+interface Look {
+  readonly handle: LogFile
+  readonly header: Header
 }
 
-function hasMessages(found: Found, options: SegmentRecoveryOptions): boolean {
-  const handle = openToRead(options.fileSystem, found.path)
+/** @returns the open file; undefined where nothing in it can be read, or why the disk does not give it. */
+function look(file: NamedSegment, options: SegmentRecoveryOptions): Look | EdgeError | undefined {
+  let handle: LogFile | undefined
   try {
-    const header = readHeader(handle, found, options)
-    return (
-      header !== undefined &&
-      [...blocksOf(handle, header.seed, handle.size())].some(({ recordCount }) => recordCount > 0)
-    )
-  } finally {
+    handle = openToRead(options.fileSystem, file.path)
+    const header = readHeader(handle, file, options)
+    if (header !== undefined) return { handle, header }
     handle.close()
+    return undefined
+  } catch (error) {
+    handle?.close()
+    if (!isRefused(error)) throw error
+    return error
   }
 }
+
+/** @returns undefined also where it cannot be looked into. */
+function lookInto<T>(file: Found, options: SegmentRecoveryOptions, use: (found: Look) => T): T | undefined {
+  const found = look(file, options)
+  if (found === undefined || found instanceof EdgeError) return undefined
+  try {
+    return use(found)
+  } finally {
+    found.handle.close()
+  }
+}
+
+const hasMessages = (file: Found, options: SegmentRecoveryOptions): boolean =>
+  lookInto(file, options, ({ handle, header }) =>
+    [...blocksOf(handle, header.seed, handle.size())].some(({ recordCount }) => recordCount > 0),
+  ) === true
+
+/** Of its last block, whatever may lie behind. */
+const endOf = (file: Found, options: SegmentRecoveryOptions): bigint | undefined =>
+  lookInto(file, options, ({ handle, header: { seed } }) => {
+    const size = handle.size()
+    return lastWithin(handle, { seed, size, limit: undefined }, newestBlock(handle, seed, size))?.endOffset
+  })
 
 /** One block, under the name it had before or after it was taken among the segments. */
 function openExternal(found: Found, options: SegmentRecoveryOptions, isExternal: boolean): Segment | undefined {
-  const handle = openToRead(options.fileSystem, found.path)
-  try {
-    const header = readHeader(handle, found, options)
-    if (header === undefined) return undefined
+  return lookInto(found, options, ({ handle, header }) => {
     const size = handle.size()
     const block = readBlockHeader(handle, header.seed, SEGMENT_HEADER_SIZE, size)
     if (block === undefined) return undefined
@@ -215,25 +246,28 @@ function openExternal(found: Found, options: SegmentRecoveryOptions, isExternal:
     segment.lastBlockPosition = block.position
     segment.lastBoot = block.boot
     return segment
-  } finally {
-    handle.close()
-  }
+  })
 }
 
 /** Looks into files from the last one on, until one has a block; the others are known by their names. */
 function openFromBehind(
   found: readonly Found[],
   options: SegmentRecoveryOptions,
-  damagedPaths: string[],
+  { damagedPaths, refused }: { readonly damagedPaths: string[]; readonly refused: EdgeError[] },
 ): { segments: Segment[]; lostEndSize: number } {
   let lostEndSize = 0
   let isBehindDamage = false
   const rest = [...found]
   for (let last = rest.pop(); last !== undefined; last = rest.pop()) {
     const opened = openLast(last, options)
+    if (opened instanceof EdgeError) {
+      refused.push(opened)
+      isBehindDamage = true
+      continue
+    }
     if (opened === undefined) {
       damagedPaths.push(last.path)
-      if (options.journalFirst === undefined) lostEndSize += options.fileSystem.sizeOf(last.path)
+      if (options.journalFirst === undefined) lostEndSize += last.sizeBytes
       isBehindDamage = true
       continue
     }
@@ -272,11 +306,15 @@ function headingReader({ fileSystem, key, keys, unsoundLater: unsound }: Segment
   }
 }
 
-function openLast(found: Found, options: SegmentRecoveryOptions): { segment: Segment; lostSize: number } | undefined {
-  const handle = openToRead(options.fileSystem, found.path)
+/** @returns undefined where nothing in it can be read, or why the disk does not give it. */
+function openLast(
+  found: Found,
+  options: SegmentRecoveryOptions,
+): { segment: Segment; lostSize: number } | EdgeError | undefined {
+  const opened = look(found, options)
+  if (opened === undefined || opened instanceof EdgeError) return opened
+  const { handle, header } = opened
   try {
-    const header = readHeader(handle, found, options)
-    if (header === undefined) return undefined
     const size = handle.size()
     const newest = newestBlock(handle, header.seed, size)
     const last = lastWithin(handle, { seed: header.seed, size, limit: options.journalFirst }, newest)
@@ -361,15 +399,15 @@ function lastFromFront(
   return last
 }
 
+type Header = ReadSegmentHeader & { readonly cipher: FileCipher | undefined }
+
 function readHeader(
   handle: LogFile,
   found: NamedSegment,
   { key, keys, unsound }: Pick<SegmentRecoveryOptions, 'key' | 'keys' | 'unsound'>,
-): (ReadSegmentHeader & { readonly cipher: FileCipher | undefined }) | undefined {
+): Header | undefined {
   const header = readSegmentHeader(handle, found, key)
   if (header?.isCopy) unsound(found.path, 'copied')
   if (header?.isMended) unsound(found.path, 'mended')
   return header && { ...header, cipher: keys.cipherFor(header.bytes, header.encryptionKeyId) }
 }
-
-const compare = (a: bigint, b: bigint): number => (a < b ? -1 : a > b ? 1 : 0)

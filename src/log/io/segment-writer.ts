@@ -142,7 +142,7 @@ export class SegmentWriter {
   /** Takes a large batch's file among the segments, as it is. */
   adopt(segment: Segment): void {
     this.roll()
-    this.#places.touch(segment.directory)
+    if (!this.#isLeft(segment)) this.#places.touch(segment.directory)
     const { sizeBytes, endOffset, lastAppendUs = 0n, isClockTrusted, lastBlockPosition, lastBoot } = segment
     this.#drafts.push({
       segment,
@@ -243,12 +243,25 @@ export class SegmentWriter {
   /** Its own name, or where its folder takes none, that of a copy in the refuge. */
   async #name(draft: Draft): Promise<void> {
     const { segment } = draft
+    const refusal = this.#isLeft(segment) ? this.#options.folderRefusal : this.#renameRefusal(segment)
+    if (refusal === undefined) return
+    draft.segment = await this.#places.copied(segment, refusal)
+    draft.original = segment
+  }
+
+  /** No name is given or taken in its folder. */
+  #isLeft(segment: Segment): boolean {
+    return this.#options.folderRefusal !== undefined && this.#places.isHome(segment)
+  }
+
+  /** @returns why the folder does not give it its name, where another one may. */
+  #renameRefusal(segment: Segment): EdgeError | undefined {
     try {
       this.#rename(segment)
+      return undefined
     } catch (error) {
       if (!this.#places.isHome(segment) || !this.#places.isOther(error)) throw error
-      draft.segment = await this.#places.copied(segment, error)
-      draft.original = segment
+      return error
     }
   }
 
