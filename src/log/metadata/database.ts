@@ -13,8 +13,8 @@ import { EdgeError, toEdgeError } from '../../errors.ts'
 import { refuseOtherThanFile } from '../../file-kind.ts'
 import { METADATA_FILE, REBUILT_ENDING, SQLITE_ENDINGS } from '../catalog/layout.ts'
 import type { ReportFinding } from '../ports.ts'
-import { findStrangeTable, migrate } from './migrations.ts'
-import { TABLES, type TableName } from './schema.ts'
+import { findStrangeTable, mendLayoutNumber, migrate } from './migrations.ts'
+import { SCHEMA_VERSION, TABLES, type TableName } from './schema.ts'
 
 /** Pages the write-ahead log holds before it is copied back: 1 MiB at 4 KiB a page. */
 const WAL_CHECKPOINT_PAGES = 256
@@ -120,6 +120,15 @@ function reportRebuilt({ report }: DatabaseOptions, what: string, savedCount?: n
   })
 }
 
+function reportMended({ report }: DatabaseOptions, found: number): void {
+  report({
+    event: 'log.metadata.mended',
+    level: 'warn',
+    text: `${METADATA_FILE} named layout ${found} while its tables are those of layout ${SCHEMA_VERSION}: put right, nothing is lost`,
+    fields: { found },
+  })
+}
+
 function reportMissing({ report }: DatabaseOptions): void {
   report({
     event: 'log.metadata.missing',
@@ -155,6 +164,8 @@ function openSound(options: DatabaseOptions): OpenedDatabase {
   const database = connect(options)
   try {
     // Before anything is written, the version; before anything is trusted, the pages.
+    const mended = mendLayoutNumber(database)
+    if (mended !== null) reportMended(options, mended)
     const isNew = database.pragma('user_version', { simple: true }) === 0
     migrate(database)
     const strangeTable = findStrangeTable(database)

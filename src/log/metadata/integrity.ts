@@ -11,7 +11,7 @@ import { refuseOtherThanFile } from '../../file-kind.ts'
 import { SQLITE_ENDINGS } from '../catalog/layout.ts'
 import { columnFrom } from './consumer-column.ts'
 import { parseJournalFiles } from './log-tables.ts'
-import { findStrangeTable } from './migrations.ts'
+import { findStrangeTable, isOurLayout } from './migrations.ts'
 import { GENERATION_SETTING, JOURNAL_FILES_SETTING, SCHEMA_VERSION } from './schema.ts'
 
 export interface DatabaseReport {
@@ -78,7 +78,7 @@ function inspectCopy(path: string, nativeBinding?: string): DatabaseReport {
     const generation = readSetting(database, GENERATION_SETTING)
     return {
       problems: [...verdicts.filter((verdict) => verdict !== 'ok'), ...layoutProblems(database, version)],
-      isNewer: version > SCHEMA_VERSION,
+      isNewer: version > SCHEMA_VERSION && !isOurLayout(database),
       version,
       descriptors: readDescriptors(database),
       consumerOffsets: readOffsets(database),
@@ -93,6 +93,8 @@ function inspectCopy(path: string, nativeBinding?: string): DatabaseReport {
 
 /** Pages may be sound and what they hold is not ours: the next start finds the same. */
 function layoutProblems(database: Database.Database, version: number): string[] {
+  if (version !== SCHEMA_VERSION && isOurLayout(database))
+    return [`names layout ${version}, its tables are those of layout ${SCHEMA_VERSION}: the next start puts it right`]
   if (version <= 0) return [`has layout ${version}, which no release wrote`]
   if (version !== SCHEMA_VERSION) return []
   const strangeTable = findStrangeTable(database)

@@ -34,6 +34,27 @@ export function findStrangeTable(database: Database.Database): TableName | null 
   return TABLES.find((table) => columns.all(table).join(' ') !== TABLE_COLUMNS[table]) ?? null
 }
 
+/** Whether the tables are those of the newest layout, whatever number the file names. */
+export function isOurLayout(database: Database.Database): boolean {
+  const names = database.prepare<[], string>(
+    "SELECT name FROM sqlite_schema WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!'",
+  )
+  const found = names.pluck().all()
+  return found.length === TABLES.length && findStrangeTable(database) === null
+}
+
+/**
+ * A flipped bit in the layout's number must not read as a newer release, or as a file without tables. Before `migrate`.
+ *
+ * @returns the number that was put right, or null where it was right.
+ */
+export function mendLayoutNumber(database: Database.Database): number | null {
+  const found: unknown = database.pragma('user_version', { simple: true })
+  if (found === SCHEMA_VERSION || !isOurLayout(database)) return null
+  database.pragma(`user_version = ${SCHEMA_VERSION}`)
+  return Number(found)
+}
+
 function schemaVersionOf(database: Database.Database): number {
   const version: unknown = database.pragma('user_version', { simple: true })
   return typeof version === 'number' && version >= 0 ? version : 0

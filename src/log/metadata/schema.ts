@@ -5,7 +5,10 @@
  * restored from the other; everything else has its truth here.
  */
 
-/** `PRAGMA user_version` of the newest layout. A store with a higher one belongs to a newer release. */
+/**
+ * `PRAGMA user_version` of the newest layout. A store with a higher one belongs to a newer release, unless its tables are
+ * exactly those of this one: no checksum guards the number. So no layout is like another.
+ */
 export const SCHEMA_VERSION = 1
 
 /** Step `n` brings layout `n` to layout `n + 1`; steps that were released never change. */
