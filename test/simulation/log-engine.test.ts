@@ -77,6 +77,7 @@ test(`on a disk that wears out, no seed of ${seeds} from ${from} breaks an invar
 const REFUSING: readonly (readonly [string, WorldOptions])[] = [
   ['', { refusalRate: 0.02 }],
   [', on a disk that wears out', { refusalRate: 0.02, ...WORN }],
+  [', nor let anything go that lies there', { refusalRate: 0.02, areFilesRefusing: true }],
 ]
 for (const [where, options] of REFUSING) {
   test(`with folders of partitions that take no files for a while${where}, no seed of ${seeds} from ${from} breaks an invariant`, async () => {

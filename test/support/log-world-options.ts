@@ -10,6 +10,8 @@ export interface WorldOptions {
   readonly rotRate?: number
   /** Part of the steps in which the folder of a partition begins or ends to refuse files. */
   readonly refusalRate?: number
+  /** What lies in such a folder is immutable as well. */
+  readonly areFilesRefusing?: boolean
   /** Part of the syncs that fail, instead of one drawn. */
   readonly syncFailureRate?: number
   /** Keys of the next open; plain when left out. */

@@ -77,6 +77,7 @@ export class LogWorld {
     if (this.random.chance(0.4)) this.disk.syncFailureRate = 0.04
     this.disk.syncFailureRate = options.syncFailureRate ?? this.disk.syncFailureRate
     if (this.random.chance(0.2)) this.disk.shortWriteRate = 0.005
+    this.disk.areFilesRefusing = options.areFilesRefusing === true
     this.#catalog = new FakeCatalog(() => this.#time.process, this.random)
   }
 

@@ -79,6 +79,8 @@ export class SimDisk {
   shortWriteRate = 0
   /** Folders in which no name is given or taken. */
   readonly refusing = new Set<string>()
+  /** Nor is anything written there. */
+  areFilesRefusing = false
   /** Writes and syncs that failed so far. */
   failureCount = 0
   #names = new Map<string, SimInode | 'folder'>()
@@ -283,6 +285,7 @@ export class SimDisk {
   }
 
   #open(path: string, mode: Parameters<FileSystem['open']>[1]): SimInode {
+    if (mode === 'existing' && this.areFilesRefusing) this.#refuse(path)
     if (mode !== 'create') return this.#file(path)
     if (this.#names.has(path)) throw new EdgeError('EDGE_IO', `EEXIST on ${path}`, { details: { code: 'EEXIST' } })
     if (folderOf(path) !== '' && this.#names.get(folderOf(path)) !== 'folder') {
