@@ -303,6 +303,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     // Repacking goes on meanwhile: it may be what the last batches wait for.
     await this.#within(CLOSE_WAIT_MS, this.flush())
     await this.maintenance.close()
+    this.#folders.close()
     this.#repacker.close()
     try {
       this.#checkpoint([...this.partitions.values()])

@@ -1,9 +1,10 @@
 /** Folders that cannot be listed, and those of partitions that take no files: told when it begins, and when it has ended. */
 
 import type { EdgeError } from '../errors.ts'
+import { formatSegmentName } from './core/segment-format.ts'
 import type { EngineOptions } from './engine-options.ts'
-import { type DirectoryEntry, type FileSystem, isRefused } from './io/file-system.ts'
-import { refugeFolder } from './io/refuge.ts'
+import { type DirectoryEntry, type FileSystem, isDone, isRefused, type LogFile } from './io/file-system.ts'
+import { createInFolder, refugeFolder } from './io/refuge.ts'
 import type { LogPartition } from './partition.ts'
 import { partitionText } from './place-text.ts'
 import type { ReportFinding } from './ports.ts'
@@ -23,11 +24,24 @@ export function listTold(
   }
 }
 
-export class FolderTrouble {
-  readonly #options: Pick<EngineOptions, 'report' | 'descriptors'>
-  readonly #refusing = new Set<number>()
+/** Between two tries whether a folder takes files again, so that health says it within a minute of its mending. */
+const PROBE_MS = 20_000
+/** Folders tried in one go; the others have their turn later. */
+const MAX_PROBES = 64
+/** What the smallest segment takes: a quota that is used up gives out names, and no room. */
+const PROBE_SIZE = 4096
+/** No run has that number: what a kill leaves is removed by the next start as a large batch that nothing refers to. */
+const PROBE_NAME = formatSegmentName({ baseOffset: 0n, runNumber: 0, isExternal: true })
 
-  constructor(options: Pick<EngineOptions, 'report' | 'descriptors'>) {
+export type FolderTroubleOptions = Pick<EngineOptions, 'report' | 'descriptors' | 'fileSystem' | 'scheduler'>
+
+export class FolderTrouble {
+  readonly #options: FolderTroubleOptions
+  /** By key; who was tried last comes last. */
+  readonly #refusing = new Map<number, LogPartition>()
+  #cancel: (() => void) | undefined
+
+  constructor(options: FolderTroubleOptions) {
     this.#options = options
   }
 
@@ -42,9 +56,11 @@ export class FolderTrouble {
     if (this.#refusing.has(key) === (refusal !== undefined)) return
     const place = `${spec.directory} of ${partitionText(this.#options.descriptors, partition)}`
     if (refusal !== undefined) {
-      this.#refusing.add(key)
-      const text = `${place} takes no files, its messages are kept in ${refugeFolder(key)} until it does: ${refusal.message}`
+      this.#refusing.set(key, partition)
+      const end = partition.folderRefusal === undefined ? 'until it does' : 'until the next start'
+      const text = `${place} takes no files, its messages are kept in ${refugeFolder(key)} ${end}: ${refusal.message}`
       this.#report('log.folder.refused', text, partition, { error_code: refusal.code })
+      this.#probeLater()
       return
     }
     this.#refusing.delete(key)
@@ -54,6 +70,38 @@ export class FolderTrouble {
   /** It was deleted. */
   removed(key: number): void {
     this.#refusing.delete(key)
+  }
+
+  close(): void {
+    this.#cancel?.()
+  }
+
+  /** The next file may be hours away, and an operator who has mended the folder wants to see it. */
+  #probeLater(): void {
+    this.#cancel?.()
+    this.#cancel = this.#options.scheduler.after(PROBE_MS, () => {
+      this.#cancel = undefined
+      for (const [key, partition] of [...this.#refusing].slice(0, MAX_PROBES)) {
+        this.#refusing.delete(key)
+        this.#refusing.set(key, partition)
+        // One that was given up is left alone.
+        if (partition.folderRefusal === undefined && this.#takesFiles(partition)) this.placed(partition, undefined)
+      }
+      if (this.#refusing.size > 0) this.#probeLater()
+    })
+  }
+
+  #takesFiles({ spec }: LogPartition): boolean {
+    const { fileSystem } = this.#options
+    const path = `${spec.directory}/${PROBE_NAME}`
+    let file: LogFile | undefined
+    const isTaken = isDone(() => {
+      fileSystem.unlink(path)
+      file = createInFolder(fileSystem, path)
+      file.write(new Uint8Array(PROBE_SIZE), 0)
+    })
+    file?.close()
+    return isDone(() => fileSystem.unlink(path)) && isTaken
   }
 
   #report(event: string, text: string, partition: LogPartition, more: Record<string, string>): void {

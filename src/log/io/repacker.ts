@@ -7,7 +7,7 @@
  * 5. the file is free, 6. it is prepared anew. A failure before 3 takes everything back: the journal still has it all.
  */
 import type { Clock } from '../../clock.ts'
-import { type EdgeError, toEdgeError } from '../../errors.ts'
+import { type EdgeError, systemCodeOf, toEdgeError } from '../../errors.ts'
 import { BATCH_KIND, stripBatchHeader } from '../core/batch-header.ts'
 import { areaOf, type ByteArea, createArea } from '../core/byte-area.ts'
 import type { Checksum } from '../core/checksum.ts'
@@ -79,6 +79,9 @@ interface WindowBatch extends RepackBatch {
 
 /** Partitions that are looked at before others have their turn: the index of each one's last segment may have to be read. */
 const JOBS_PER_TURN = 32
+
+/** Said of a folder, not of the disk: nothing is gained by another try. */
+const FORBIDDEN_CODES: ReadonlySet<string> = new Set(['EACCES', 'EPERM'])
 
 /** A partition's folder in which names cannot be made or taken for good. */
 interface Refusal {
@@ -325,7 +328,10 @@ export class Repacker {
     return refusals
   }
 
-  /** @returns why the partition's folder is to be given up. @throws the first time: a sync that fails once is tried again. */
+  /**
+   * @returns why the partition's folder is to be given up.
+   * @throws the first time, unless the folder is forbidden: a disk that fails once is tried again.
+   */
   async #refusalOf(partition: LogPartition, task: () => Promise<void>): Promise<EdgeError | undefined> {
     try {
       await this.#unlessRemoved(partition, task)
@@ -334,7 +340,8 @@ export class Repacker {
     } catch (error) {
       const isAgain = this.#failing.has(partition)
       this.#failing.add(partition)
-      if (!isRefused(error) || !isAgain || partition.folderRefusal !== undefined) throw error
+      const isFinal = isAgain || FORBIDDEN_CODES.has(systemCodeOf(error))
+      if (!isRefused(error) || !isFinal || partition.folderRefusal !== undefined) throw error
       return error
     }
   }

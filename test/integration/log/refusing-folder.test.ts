@@ -11,6 +11,7 @@ import { openInspection } from '../../../src/log/inspect/store-inspection.ts'
 import { plainCodec } from '../../../src/log/io/block-codec.ts'
 import type { FileSystem, LogFile } from '../../../src/log/io/file-system.ts'
 import { createNodeFileSystem } from '../../../src/log/io/node-file-system.ts'
+import { systemScheduler } from '../../../src/log/scheduler.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -89,7 +90,7 @@ interface World {
 }
 
 /** A log with one topic of two partitions. */
-async function start(context: TestContext): Promise<World> {
+async function start(context: TestContext, scheduler = systemScheduler): Promise<World> {
   const folder = fs.mkdtempSync(join(tmpdir(), 'edge-refusing-folder-'))
   context.after(() => fs.rmSync(folder, { recursive: true, force: true }))
   const immutable = new Set<string>()
@@ -100,7 +101,7 @@ async function start(context: TestContext): Promise<World> {
     const fileSystem = withImmutable(createNodeFileSystem(at), immutable, faults)
     // As large in a segment as in the journal.
     const options = { path: at, clock: systemClock, logger: silentLogger, settings: SETTINGS, codec: plainCodec }
-    const log = await openLog({ ...options, fileSystem })
+    const log = await openLog({ ...options, fileSystem, scheduler })
     context.after(() => log.close())
     return log
   }
@@ -191,6 +192,39 @@ test('a folder that is made immutable for a while is told once when it begins an
   await assertWhole(log, end + 4 * FILE_COUNT)
 })
 
+test('a folder that was mended is noticed though no segment is begun, and an attempt that a kill left is removed', async (context) => {
+  const ticks: (() => void)[] = []
+  const { path, log, immutable, open } = await start(context, {
+    ...systemScheduler,
+    after: (delayMs, task) => {
+      if (delayMs !== 20_000) return systemScheduler.after(delayMs, task)
+      ticks.push(task)
+      return () => void ticks.splice(ticks.indexOf(task), 1)
+    },
+  })
+  const tick = (): void => {
+    for (const task of ticks.splice(0)) task()
+  }
+  const [first] = partitionsOf(log)
+  immutable.add(folderOf(first))
+  const count = await fill(log, 0)
+  await eventually(() => log.stats().refusingFolderCount === 1, 'noticed')
+  tick()
+  assert.equal(log.stats().refusingFolderCount, 1, 'it was tried in vain, and is tried again')
+  immutable.clear()
+  tick()
+  assert.equal(log.stats().refusingFolderCount, 0)
+  assert.deepEqual(eventsOf(log), ['log.folder.refused', 'log.folder.resumed'])
+  assert.equal(ticks.length, 0, 'no folder is left to try')
+  await log.close()
+  const names = filesIn(path, folderOf(first))
+  fs.writeFileSync(join(path, folderOf(first), '00000000000000000000.0.external'), 'left')
+  const again = await open()
+  assert.deepEqual(filesIn(path, folderOf(first)), names)
+  assert.deepEqual(eventsOf(again), [])
+  await assertWhole(again, count)
+})
+
 test('large batches before and after the folder was made immutable with all in it are kept, also over a kill', async (context) => {
   const { path, log, immutable, faults, open } = await start(context)
   const [first] = partitionsOf(log)
@@ -214,10 +248,8 @@ test('large batches before and after the folder was made immutable with all in i
   const again = await open(killed)
   await assertWhole(again, next)
   assert.ok(
-    again
-      .findings()
-      .every(({ event, text }) => event === 'log.trash.stuck' && /\.external could not be removed/.test(text)),
-    'what could not be renamed is of no use any more, and cannot be removed',
+    again.findings().every(({ event, text }) => event === 'log.trash.stuck' && / could not be removed/.test(text)),
+    'what could not be renamed, or was just being packed, is of no use any more, and cannot be removed',
   )
   immutable.clear()
   next = await fill(again, next)
@@ -296,6 +328,36 @@ test('names that a run which failed could not take back are emptied before anoth
   immutable.clear()
   await again.close()
   await assertWhole(await open(), count)
+  assert.deepEqual(
+    left.filter((name) => filesIn(path, folderOf(first)).includes(name)),
+    [],
+  )
+})
+
+test('names that a run which failed could neither take back nor empty are overtaken, and nobody waits for them', async (context) => {
+  const { path, log, immutable, faults, open } = await start(context)
+  const [first] = partitionsOf(log)
+  const left: string[] = []
+  faults.areFilesRefusing = true
+  faults.isSyncFailing = (synced) => {
+    if (!synced.startsWith(folderOf(first))) return false
+    faults.isSyncFailing = () => false
+    immutable.add(folderOf(first))
+    left.push(...filesIn(path, folderOf(first)))
+    return true
+  }
+  const count = await fill(log, 0)
+  await eventually(() => first.segmentCount > 2, 'the next try is done')
+  assert.ok(left.length > 0)
+  await assertWhole(log, count)
+  await log.close()
+  const again = await open()
+  await assertWhole(again, count)
+  const late = await fill(again, count)
+  await again.close()
+  immutable.clear()
+  const last = await open()
+  await assertWhole(last, late)
   assert.deepEqual(
     left.filter((name) => filesIn(path, folderOf(first)).includes(name)),
     [],
