@@ -117,12 +117,12 @@ function readStream(options: ScanOptions, id: number): ReadStream {
 }
 
 /** By SQLite's copies; what is not there any more was deleted, and its copy is old. */
-function knownStreams({ files, copies }: ScanOptions): number[] {
+export function knownStreams({ files, copies }: Pick<ScanOptions, 'files' | 'copies'>): number[] {
   const ids = new Set(copies.map(({ streamId }) => streamId).filter((id) => id !== NO_ID))
   return inOrder([...ids].filter((id) => files.read(streamFile(id)).kind !== 'missing'))
 }
 
-function knownTopics({ files, copies }: ScanOptions, streamId: number): number[] {
+export function knownTopics({ files, copies }: Pick<ScanOptions, 'files' | 'copies'>, streamId: number): number[] {
   const topics = copies.filter((copy) => copy.streamId === streamId && copy.topicId !== NO_ID)
   const ids = topics.map(({ topicId }) => topicId)
   return inOrder(ids.filter((id) => files.read(topicFile(streamId, id)).kind !== 'missing'))

@@ -11,8 +11,9 @@ import {
   topicFolder,
   topicsFolder,
 } from '../catalog/layout.ts'
+import { knownStreams, knownTopics } from '../catalog/scan.ts'
 import { soundOr } from '../catalog/store-state.ts'
-import type { FileSystem } from '../io/file-system.ts'
+import { type DirectoryEntry, type FileSystem, isRefused } from '../io/file-system.ts'
 import type { DatabaseReport } from '../metadata/integrity.ts'
 import { NO_ID } from '../metadata/log-tables.ts'
 
@@ -51,12 +52,11 @@ export function readNames(
   tell: Tell,
 ): readonly InspectedTopic[] {
   const sources: Sources = { fileSystem, files: new DescriptorFiles(fileSystem), copies, tell }
-  return foldersIn(fileSystem, STREAMS).flatMap((streamId) => {
+  return (foldersIn(sources, STREAMS) ?? knownStreams(sources)).flatMap((streamId) => {
     const stream = readDescriptor(sources, { streamId, topicId: NO_ID }, streamFile(streamId), parseStream)
     const streamName = stream?.name ?? `recovered-stream-${streamId}`
-    return foldersIn(fileSystem, topicsFolder(streamId)).map((topicId) =>
-      readTopic(sources, { streamId, streamName, topicId }),
-    )
+    const topicIds = foldersIn(sources, topicsFolder(streamId)) ?? knownTopics(sources, streamId)
+    return topicIds.map((topicId) => readTopic(sources, { streamId, streamName, topicId }))
   })
 }
 
@@ -66,7 +66,7 @@ function readTopic(
 ): InspectedTopic {
   const { streamId, topicId } = place
   const topic = readDescriptor(sources, { streamId, topicId }, topicFile(streamId, topicId), parseTopic)
-  const keys = foldersIn(sources.fileSystem, topicFolder(streamId, topicId))
+  const keys = foldersIn(sources, topicFolder(streamId, topicId)) ?? []
   const descriptors = topic === null ? keys.map(withoutDescriptor) : withFolders(topic, keys)
   const described = new Set(topic?.partitions.map(({ key }) => key))
   const partitions = descriptors.map(({ key, idSeed, floorOffset }, partitionId) => {
@@ -102,7 +102,21 @@ function readDescriptor<T>(
   return restored
 }
 
-function foldersIn(fileSystem: FileSystem, path: string): number[] {
-  const numbers = fileSystem.list(path).map(({ name, isDirectory }) => (isDirectory ? numberOf(name) : null))
-  return numbers.filter((number) => number !== null).sort((a, b) => a - b)
+function foldersIn(sources: Sources, path: string): number[] | undefined {
+  const numbers = listed(sources, path)?.map(({ name, isDirectory }) => (isDirectory ? numberOf(name) : null))
+  return numbers?.filter((number) => number !== null).sort((a, b) => a - b)
+}
+
+/** What lies in a folder; undefined where it cannot be listed, which is told. */
+export function listed(
+  { fileSystem, tell }: Pick<Sources, 'fileSystem' | 'tell'>,
+  path: string,
+): readonly DirectoryEntry[] | undefined {
+  try {
+    return fileSystem.list(path)
+  } catch (error) {
+    if (!isRefused(error)) throw error
+    tell('error', path, `cannot be listed, what lies there is not looked at: ${error.message}`)
+    return undefined
+  }
 }

@@ -11,7 +11,8 @@ import { later } from '../core/offset.ts'
 import { BLOCK_HEADER_SIZE, type BlockHeader, parseSegmentName } from '../core/segment-format.ts'
 import type { BlockCodec } from '../io/block-codec.ts'
 import { batchesOf } from '../io/block-place.ts'
-import type { FileSystem, LogFile } from '../io/file-system.ts'
+import { type FileSystem, isRefused, type LogFile } from '../io/file-system.ts'
+import { readGivenArea } from '../io/given-pages.ts'
 import type { JournalFile } from '../io/journal-file.ts'
 import { parseBatch, type ReadBatch } from '../io/journal-reader.ts'
 import { refugeFolder } from '../io/refuge.ts'
@@ -21,7 +22,7 @@ import { type NamedSegment, readSegmentHeader } from '../io/segment-header.ts'
 import { blocksOf } from '../io/segment-scan.ts'
 import type { FileCipher, StoreKeys } from '../io/store-keys.ts'
 import { HEADER_MENDED, SEGMENT_HEADER_COPIED } from '../recovery-report.ts'
-import type { InspectedPartition, Tell } from './names.ts'
+import { type InspectedPartition, listed, type Tell } from './names.ts'
 
 /** Where a batch lies in the journal: read again when it is its turn. */
 export interface JournalPlace {
@@ -105,30 +106,49 @@ export class PartitionWalk {
 
   /** Segments in order, and by run number the files of large batches, which count when the journal names them. */
   #files(): { segments: NamedSegment[]; externals: Map<number, NamedSegment> } {
-    const { fileSystem, partition, tell } = this.#options
+    const { partition, tell } = this.#options
     const segments: NamedSegment[] = []
     const externals = new Map<number, NamedSegment>()
     const paths = [partition.directory, refugeFolder(partition.key)].flatMap((folder) =>
-      fileSystem.list(folder).map(({ name }) => ({ name, path: `${folder}/${name}` })),
+      (listed(this.#options, folder) ?? []).map(({ name }) => ({ name, path: `${folder}/${name}` })),
     )
     for (const { name, path } of paths) {
       const parsed = parseSegmentName(name)
       if (parsed === undefined) tell('warn', path, 'is no file of ours and is set aside at the next start')
       else if (parsed.isExternal) externals.set(parsed.runNumber, { path, ...parsed })
       // One that could not be removed: it is empty instead.
-      else if (fileSystem.sizeOf(path) > 0) segments.push({ path, ...parsed })
+      else if (this.#sizeOf(path) > 0) segments.push({ path, ...parsed })
     }
     segments.sort((a, b) => compare(a.baseOffset, b.baseOffset) || a.runNumber - b.runNumber)
     return { segments, externals }
   }
 
+  /** Of one that does not tell, enough to be looked into. */
+  #sizeOf(path: string): number {
+    try {
+      return this.#options.fileSystem.sizeOf(path)
+    } catch (error) {
+      if (!isRefused(error)) throw error
+      return 1
+    }
+  }
+
   async *#batchesOfSegment(file: NamedSegment): AsyncGenerator<ReadBatch> {
+    this.counts.segmentCount++
+    try {
+      yield* this.#batchesIn(file)
+    } catch (error) {
+      if (!isRefused(error)) throw error
+      this.#options.tell('error', file.path, `cannot be read: ${error.message}`)
+    }
+  }
+
+  async *#batchesIn(file: NamedSegment): AsyncGenerator<ReadBatch> {
     const { fileSystem, partition, keys, tell } = this.#options
     const { path } = file
     const handle = fileSystem.open(path, 'existing')
     try {
       const size = handle.size()
-      this.counts.segmentCount++
       this.counts.segmentBytes += size
       const header = readSegmentHeader(handle, file, partition.key)
       if (header === undefined) {
@@ -183,17 +203,19 @@ export class PartitionWalk {
       this.#tellBlock(path, block, 'is damaged')
       return
     }
-    if (block.endOffset <= counts.nextOffset && counts.firstOffset !== null) return
-    counts.firstOffset ??= block.baseOffset
+    // Below lies what was dropped, or counted before.
+    if (block.endOffset <= counts.nextOffset) return
+    const from = later(block.baseOffset, counts.nextOffset)
+    counts.firstOffset ??= from
     counts.nextOffset = block.endOffset
-    counts.messageCount += block.recordCount
+    counts.messageCount += Math.max(0, block.recordCount - Number(from - block.baseOffset))
   }
 
   /** @returns null when its CRC does not fit. */
   #storedBody(handle: LogFile, block: BlockHeader): Uint8Array | null {
-    const bytes = new Uint8Array(block.storedSize)
-    const size = handle.read(bytes, block.position + BLOCK_HEADER_SIZE)
-    return size === bytes.length && this.#options.checksum(bytes, 0, size, 0) === block.bodyCrc ? bytes : null
+    const { storedSize, position, bodyCrc } = block
+    const { bytes } = readGivenArea(handle, position + BLOCK_HEADER_SIZE, storedSize)
+    return bytes.length === storedSize && this.#options.checksum(bytes, 0, storedSize, 0) === bodyCrc ? bytes : null
   }
 
   #tellBlock(path: string, block: BlockHeader, state: string): void {

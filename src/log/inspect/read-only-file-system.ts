@@ -20,9 +20,17 @@ export function createReadOnlyFileSystem(root: string): FileSystem {
     removeDirectory: refused,
     syncDirectory: async (path) => refused(path),
     space: () => ({ freeBytes: 0, totalBytes: 0 }),
-    sizeOf: (path) => fs.statSync(at(path), { throwIfNoEntry: false })?.size ?? 0,
+    sizeOf: (path) => sizeOf(at(path)),
     identity: (path) => (fs.existsSync(at(path)) ? path : undefined),
     lock: refused,
+  }
+}
+
+function sizeOf(path: string): number {
+  try {
+    return fs.statSync(path, { throwIfNoEntry: false })?.size ?? 0
+  } catch (error) {
+    throw translated(path, error)
   }
 }
 

@@ -415,3 +415,30 @@ test('a sealed store is inspected with its key, and judged by its checksums with
     /^error block at 64 is damaged: offsets 0 to \d+ cannot be read here \(stream "\S+", topic "\S+", partition 0\)$/,
   )
 })
+
+test('without a key what lies below the floor is not counted, as when a power cut brought a dropped file back', async (context) => {
+  const path = folder(context)
+  await writtenStore(path)
+  const [first = ''] = segmentsOf(path).sort()
+  const dropped = fs.readFileSync(first)
+  let floor = 0n
+  {
+    await using log = await open(path)
+    const partition = await partitionIn(log)
+    assert.equal(await partition.deleteSegments(1, null), 1)
+    floor = partition.logStartOffset
+  }
+  const blindCounts = async (): Promise<{ messageCount: number; firstOffset: bigint | null }> => {
+    using inspection = openInspection({ path, encryption: PLAIN, isBlindAllowed: true })
+    const [partition] = inspection.topics[0]?.partitions ?? []
+    assert.ok(partition)
+    const reading = inspection.read(partition)
+    for await (const _batch of reading.batches()) assert.fail('nothing can be opened')
+    return reading.counts
+  }
+  const { messageCount, firstOffset } = await blindCounts()
+  assert.equal(firstOffset, floor)
+  fs.writeFileSync(first, dropped)
+  const again = await blindCounts()
+  assert.deepEqual([again.messageCount, again.firstOffset], [messageCount, floor])
+})

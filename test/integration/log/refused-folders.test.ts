@@ -6,8 +6,11 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
 import { LOG_SETTINGS, type Log, openLog, type Partition } from '../../../src/log/index.ts'
+import { createReadOnlyFileSystem } from '../../../src/log/inspect/read-only-file-system.ts'
+import { StoreInspection } from '../../../src/log/inspect/store-inspection.ts'
 import { plainCodec } from '../../../src/log/io/block-codec.ts'
 import { createNodeFileSystem } from '../../../src/log/io/node-file-system.ts'
+import { noKeys } from '../../../src/log/io/store-keys.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -167,6 +170,35 @@ test('a partition whose folder cannot be listed goes on above all that was given
   const found = await readAll(partition, partition.logStartOffset)
   assert.deepEqual(found.slice(-3), range(COUNT, COUNT + 3))
   assert.deepEqual(found.slice(0, -3), range(0, found.length - 3))
+})
+
+test('folders and files that the disk does not give are findings of an inspection, and all else is looked at', async (context) => {
+  const path = await store(context)
+  const partition = PARTITION(path)
+  const [first] = fs.readdirSync(join(path, partition))
+  const place = `${partition}/${first}`
+  const faults: readonly ((disk: FaultyFileSystem) => void)[] = [
+    (disk) => disk.unlistable.add('streams'),
+    (disk) => disk.unlistable.add('streams/0/topics'),
+    (disk) => disk.broken.add('streams/0/topics/0'),
+    (disk) => disk.unlistable.add(partition),
+    (disk) => disk.broken.add(place),
+    (disk) => disk.unreadable.set(place, new Set([0, 1, 2, 3])),
+  ]
+  for (const fault of faults) {
+    const disk = new FaultyFileSystem(createReadOnlyFileSystem(path))
+    fault(disk)
+    using inspection = new StoreInspection(path, { fileSystem: disk, keys: noKeys })
+    for (const { topicName, partitions } of inspection.topics) {
+      for (const each of partitions) {
+        const reading = inspection.read(each)
+        for await (const { take } of reading.batches()) assert.equal(take, 1)
+        if (topicName === 'valves') assert.equal(reading.counts.messageCount, COUNT)
+      }
+    }
+    assert.equal(inspection.topics.length, 2)
+    assert.ok(inspection.findings.length > 0)
+  }
 })
 
 test('a folder that goes bad while the edge runs is given up, and nobody waits for it', async (context) => {
