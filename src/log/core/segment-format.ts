@@ -236,7 +236,8 @@ export interface SegmentName {
   readonly isExternal: boolean
 }
 
-const NAME = /^(\d{20})\.(\d+)\.(seg|external)$/
+/** As it is formatted, and no other way: files are opened by what it says. Fewer runs than a double counts exactly. */
+const NAME = /^(\d{20})\.(0|[1-9]\d{0,14})\.(seg|external)$/
 
 /** `<base offset, 20 digits>.<run number>.seg`: sorted by name is sorted by offset. */
 export function formatSegmentName({ baseOffset, runNumber, isExternal }: SegmentName): string {

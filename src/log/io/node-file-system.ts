@@ -11,6 +11,8 @@ const FULL_CODES = new Set(['ENOSPC', 'EDQUOT'])
 /** There is none of that name, or a file stands in its place. */
 export const NO_FOLDER_CODES: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR'])
 
+const ENTRIES_AT_ONCE = 256
+
 /** @param root the data folder; made here when its parent exists. */
 export function createNodeFileSystem(root: string): FileSystem {
   const at = (path: string): string => join(root, path)
@@ -45,12 +47,24 @@ export function machineBootId(): string {
 
 function list(path: string): readonly DirectoryEntry[] {
   try {
-    const entries = fs.readdirSync(path, { withFileTypes: true })
-    return entries.map((entry) => ({ name: entry.name, isDirectory: entry.isDirectory() }))
+    return entriesOf(path)
   } catch (error) {
     if (NO_FOLDER_CODES.has(systemCodeOf(error))) return []
     throw translated(path, error)
   }
+}
+
+/** One after the other: there may be a hundred thousand segments, and Node's own entry of each is large. */
+function entriesOf(path: string): readonly DirectoryEntry[] {
+  const entries: DirectoryEntry[] = []
+  const folder = fs.opendirSync(path, { bufferSize: ENTRIES_AT_ONCE })
+  try {
+    for (let entry = folder.readSync(); entry !== null; entry = folder.readSync())
+      entries.push({ name: entry.name, isDirectory: entry.isDirectory() })
+  } finally {
+    folder.closeSync()
+  }
+  return entries
 }
 
 const OPEN_FLAGS = { existing: 'r+', reading: 'r', create: 'wx+' } as const

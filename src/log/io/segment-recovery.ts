@@ -16,8 +16,10 @@ import {
   BLOCK_RAW_SIZE,
   type BlockHeader,
   decodeBlockHeader,
+  formatSegmentName,
   parseSegmentName,
   SEGMENT_HEADER_SIZE,
+  type SegmentName,
 } from '../core/segment-format.ts'
 import { type DirectoryEntry, type FileSystem, isRefused, type LogFile, openToRead } from './file-system.ts'
 import { readGivenArea } from './given-pages.ts'
@@ -53,11 +55,27 @@ export interface RecoveredSegments {
   readonly journalFrom: bigint | undefined
 }
 
-interface Found extends NamedSegment {
+/** There may be a hundred thousand of them: what its name says is kept, not the name. */
+class Found implements NamedSegment {
   /** That it lies in. */
   readonly directory: string
+  readonly baseOffset: bigint
+  readonly runNumber: number
+  readonly isExternal: boolean
   /** 0 also where nobody says it. */
   readonly sizeBytes: number
+
+  constructor(directory: string, { baseOffset, runNumber, isExternal }: SegmentName, sizeBytes: number) {
+    this.directory = directory
+    this.baseOffset = baseOffset
+    this.runNumber = runNumber
+    this.isExternal = isExternal
+    this.sizeBytes = sizeBytes
+  }
+
+  get path(): string {
+    return `${this.directory}/${formatSegmentName(this)}`
+  }
 }
 
 /** Where a header comes from that does not stand as it was written. */
@@ -92,32 +110,32 @@ export function recoverSegments(options: SegmentRecoveryOptions): RecoveredSegme
   const { fileSystem, externalRuns } = options
   const [home] = options.directories
   const found: Found[] = []
-  const referred: (Found & { readonly isExternal: boolean })[] = []
+  const referred: Found[] = []
   const orphanPaths: string[] = []
   const emptyPaths: string[] = []
   let highestRun = 0
   const damagedPaths: string[] = []
   const refused: EdgeError[] = []
   // Of two copies of one file that at home counts, and comes last.
-  const files = options.directories.toReversed().flatMap((directory) => {
-    const entries = given<readonly DirectoryEntry[]>(() => fileSystem.list(directory), refused) ?? []
-    return entries.map((entry) => ({ directory, ...entry }))
-  })
-  const [unlisted] = refused
-  for (const { directory, name, isDirectory } of files) {
-    const parsed = isDirectory ? undefined : parseSegmentName(name)
-    const path = `${directory}/${name}`
-    if (parsed === undefined) {
-      damagedPaths.push(path)
-      continue
+  let unlisted: EdgeError | undefined
+  for (const directory of options.directories.toReversed()) {
+    const entries = given<readonly DirectoryEntry[]>(() => fileSystem.list(directory), refused)
+    if (entries === undefined) unlisted ??= refused.at(-1)
+    for (const { name, isDirectory } of entries ?? []) {
+      const parsed = isDirectory ? undefined : parseSegmentName(name)
+      const path = `${directory}/${name}`
+      if (parsed === undefined) {
+        damagedPaths.push(path)
+        continue
+      }
+      highestRun = Math.max(highestRun, parsed.runNumber)
+      const sizeBytes = given(() => fileSystem.sizeOf(path), refused)
+      const file = new Found(directory, parsed, sizeBytes ?? 0)
+      if (externalRuns.has(parsed.runNumber)) referred.push(file)
+      else if (parsed.isExternal) orphanPaths.push(path)
+      else if (sizeBytes === 0) emptyPaths.push(path)
+      else found.push(file)
     }
-    highestRun = Math.max(highestRun, parsed.runNumber)
-    const sizeBytes = given(() => fileSystem.sizeOf(path), refused)
-    const file = { path, directory, sizeBytes: sizeBytes ?? 0, ...parsed }
-    if (externalRuns.has(parsed.runNumber)) referred.push(file)
-    else if (parsed.isExternal) orphanPaths.push(path)
-    else if (sizeBytes === 0) emptyPaths.push(path)
-    else found.push(file)
   }
   const gone = overtaken(inOrder(found), (file) => endOf(file, options))
   const living = found.filter((file) => !gone.has(file))
