@@ -467,7 +467,6 @@ export class LogWorld {
     this.#isClosing = true
     this.disk.syncFailureRate = 0
     this.disk.shortWriteRate = 0
-    // Room enough, yet not so much that the reserve is built: megabytes of zeros in each run.
     this.disk.capacity = this.disk.usedBytes + 6_000_000
     for (let round = 0; round < 400; round++) {
       this.#time.turn()
@@ -475,7 +474,6 @@ export class LogWorld {
         this.#time.event()
         await drained()
       }
-      // Often enough for the slowest to run out beside one that comes thrice a minute; the rest is for what it begins.
       if (round < 300) this.#time.timer()
       await drained()
     }

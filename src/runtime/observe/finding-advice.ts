@@ -24,6 +24,10 @@ export const FINDING_ADVICE: readonly (readonly [prefix: string, advice: string]
     'log.folder.refused',
     'Nothing is lost or refused. See the rights of that folder, whether it is immutable (lsattr), its quota, and whether it is a folder.',
   ],
+  [
+    'log.folder.unreadable',
+    'See the rights of that folder or file, and dmesg; mend it and restart the service, which then has again what lies there.',
+  ],
   ['log.folder.resumed', 'Nothing has to be done: what was kept elsewhere stays there until retention takes it.'],
   ['log.disk', 'Free space on the disk, or lower retention and the disk budget.'],
   [
