@@ -105,6 +105,7 @@ export class MemoryDeviceBroker implements DeviceBroker {
   #source(): DeviceSource {
     const messages = this.messages
     return {
+      incarnation: 1,
       startOffset: 0n,
       get endOffset() {
         return BigInt(messages.length)

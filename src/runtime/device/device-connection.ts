@@ -275,11 +275,11 @@ export class DeviceConnection implements QuicSessionEvents {
         stopWaiting()
       }
       this.#sources.set(subscription, { source, unsubscribe })
-      const { startOffset, endOffset } = source
+      const { incarnation, startOffset, endOffset } = source
       return {
         type: 'source-opened',
         subscription,
-        source: { storedOffset: source.storedOffset(), startOffset, endOffset },
+        source: { incarnation, storedOffset: source.storedOffset(), startOffset, endOffset },
       }
     } catch (error) {
       return { type: 'source-refused', subscription, error: toEdgeError(error) }

@@ -233,6 +233,7 @@ interface Reader {
 
 function sourceOf(log: Log, partition: Partition, { device, isStillNamed }: Reader): DeviceSource {
   return {
+    incarnation: Number(BigInt.asUintN(32, partition.idSeed)),
     get startOffset() {
       return partition.logStartOffset
     },

@@ -42,6 +42,8 @@ export interface DeviceTarget {
 
 /** One partition that a subscription reads. */
 export interface DeviceSource {
+  /** u32: another one for a partition that was made again under the same name, also by another edge. */
+  readonly incarnation: number
   /** First offset kept, and the end (exclusive) of what may be seen now. */
   readonly startOffset: bigint
   readonly endOffset: bigint

@@ -360,11 +360,12 @@ export class DeviceCore {
     return sentUs === undefined || frame.time === null ? [] : [{ type: 'time', time: frame.time, sentUs }]
   }
 
-  #confirm({ subscription, next }: Frame<'subscribed'>): void {
+  #confirm({ subscription, next, incarnation }: Frame<'subscribed'>): void {
     const found = this.#subscriptions.get(subscription)
     if (found === undefined) return
     found.isConfirmed = true
-    found.frame = goingOnAt(next, found.frame, 0)
+    const { frame } = found
+    found.frame = goingOnAt(next, incarnation === undefined ? frame : ofLog(incarnation, frame), 0)
   }
 
   #message(message: Frame<'message'>): DeviceEvent[] {
@@ -457,6 +458,11 @@ function goingOnAt(next: bigint, frame: Frame<'subscribe'>, count: number): Fram
     from: from === 'stored' ? from : next,
     options: maxMessages === undefined ? options : { ...options, maxMessages: Math.max(0, maxMessages - count) },
   }
+}
+
+/** Offsets are numbers of one log: where the topic was made anew meanwhile, the edge begins at its oldest message. */
+function ofLog(incarnation: number, frame: Frame<'subscribe'>): Frame<'subscribe'> {
+  return { ...frame, options: { ...frame.options, incarnation } }
 }
 
 function windowsOf(limits: EdgeLimits) {

@@ -20,9 +20,15 @@ export interface DownlinkOptions {
   readonly maxFrameBytes: number
 }
 
+/** Where the device wants to begin; which log its offset is of, where it says so. */
+interface Start {
+  readonly from: StartFrom
+  readonly incarnation: number | undefined
+}
+
 export class Downlink {
   readonly #options: DownlinkOptions
-  readonly #subscriptions = new Map<number, { readonly subscription: Subscription; readonly from: StartFrom }>()
+  readonly #subscriptions = new Map<number, { readonly subscription: Subscription; readonly start: Start }>()
 
   constructor(options: DownlinkOptions) {
     this.#options = options
@@ -48,23 +54,24 @@ export class Downlink {
       deviceName: isForAll ? undefined : this.#options.deviceName,
       maxMessages: options?.maxMessages,
     })
-    this.#subscriptions.set(id, { subscription, from: frame.from })
+    this.#subscriptions.set(id, { subscription, start: { from: frame.from, incarnation: options?.incarnation } })
     return [{ type: 'open-source', subscription: id, topic: frame.topic, partition: options?.partition }]
   }
 
   opened(id: number, source: SourceFacts): Effect[] {
     const found = this.#subscriptions.get(id)
     if (found === undefined) return []
-    const { subscription, from } = found
+    const { subscription, start } = found
     const { stream } = subscription.options
-    const wanted = startOf(from, source)
+    const wanted = startOf(start.from, source)
     // Retention may have taken the offset a device asks for, or the one it stored; only the first is worth telling.
     const isBelow = wanted < source.startOffset
-    const next = isBelow ? source.startOffset : wanted
+    const isOfAnother = isOfAnotherLog(start, source)
+    const next = isBelow || isOfAnother ? source.startOffset : wanted
     subscription.start(next, source.endOffset)
-    const isGone = typeof from === 'bigint' && isBelow
+    const isGone = isOfAnother || (typeof start.from === 'bigint' && isBelow)
     const gone = isGone ? [errorNamed(stream, 'subscribe', id, 'offsetGone', `goes on at ${next}`)] : []
-    const frame: Frame = { type: 'subscribed', subscription: id, next }
+    const frame: Frame = { type: 'subscribed', subscription: id, next, incarnation: source.incarnation }
     return [{ type: 'send', stream, frame }, ...gone, ...this.#goOn(subscription)]
   }
 
@@ -174,6 +181,15 @@ export class Downlink {
   #close(id: number): Effect[] {
     return this.#subscriptions.delete(id) ? [{ type: 'close-source', subscription: id }] : []
   }
+}
+
+/**
+ * An offset of a topic that was deleted, or of an edge that was replaced, says nothing about the one that has the name now:
+ * to go on there would leave messages out. Of a device that does not say which log it read, the end tells.
+ */
+function isOfAnotherLog({ from, incarnation }: Start, source: SourceFacts): boolean {
+  if (typeof from !== 'bigint') return false
+  return incarnation === undefined ? from > source.endOffset : incarnation !== source.incarnation
 }
 
 /** Without a stored offset, `stored` begins at the oldest: a device's first command must not be missed. */

@@ -64,6 +64,7 @@ export interface Settlement {
 }
 
 export interface SourceFacts {
+  readonly incarnation: number
   readonly storedOffset: bigint | undefined
   readonly startOffset: bigint
   readonly endOffset: bigint

@@ -110,6 +110,8 @@ export class Subscription {
 
   /** The device has taken everything up to `offset`. @returns the cursor to store, when it moved. */
   answered(offset: bigint): bigint | undefined {
+    // Of an earlier session, perhaps of a topic that was deleted since: it says nothing of what was sent in this one.
+    if (offset >= this.#next) return undefined
     this.#open = this.#open.filter((one) => one.offset > offset)
     return this.advanced()
   }

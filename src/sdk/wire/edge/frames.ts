@@ -82,6 +82,8 @@ const subscribeOptions = options({
   1: ['allKeys', boolean],
   2: ['maxMessages', uint()],
   3: ['partition', u32],
+  /** Of the log that `from` is an offset of, as `subscribed` told. */
+  4: ['incarnation', u32],
 })
 
 const messageOptions = options({
@@ -155,7 +157,8 @@ export const FRAMES = {
     tail: { options: subscribeOptions },
     ref: 'subscription',
   },
-  subscribed: { number: 13, fields: { subscription: subscriptionId, next: offset } },
+  /** The incarnation is another one for a topic that was deleted and made again under its name. */
+  subscribed: { number: 13, fields: { subscription: subscriptionId, next: offset }, tail: { incarnation: u32 } },
   message: {
     number: 14,
     fields: { subscription: subscriptionId, offset, ageMs: nullable(milliseconds), body: anyBytes },

@@ -7,6 +7,7 @@ import { EdgeDevice } from '../../../support/edge-device.ts'
 import { type EdgeWorld, startEdgeWorld } from '../../../support/edge-world.ts'
 
 const TOPIC_NOT_FOUND = 7
+const OFFSET_GONE = 21
 const bytesOf = (text: string) => new TextEncoder().encode(text)
 const publish = (sequence: number, text: string): Frame => ({
   type: 'publish',
@@ -17,8 +18,8 @@ const publish = (sequence: number, text: string): Frame => ({
 })
 
 /** A device with a token for one topic, declared as alias 1. */
-async function connectDevice({ edge, call }: EdgeWorld): Promise<EdgeDevice> {
-  const body = { name: 'pumps', device: 'dev-1', publish: ['plant/pumps'], subscribe: ['plant/pumps'] }
+async function connectDevice({ edge, call }: EdgeWorld, tokenName = 'pumps'): Promise<EdgeDevice> {
+  const body = { name: tokenName, device: 'dev-1', publish: ['plant/pumps'], subscribe: ['plant/pumps'] }
   const { token } = (await call('POST', '/edge/device-tokens', { body })).body as { token: string }
   const port = Number(edge.addresses.webtransport.split(':').at(-1))
   const device = await EdgeDevice.connect({ port, certificateSha256: edge.certificateSha256() ?? '' })
@@ -95,4 +96,31 @@ test('a subscription ends when its topic is deleted or renamed, and not when oth
     await client.topics.create('plant', 'pumps')
   }
   device.close()
+})
+
+test('a device that comes back to a topic made anew under its name gets all of it, and is told', async () => {
+  await using world = await startEdgeWorld({ EDGE_WEBTRANSPORT__ENABLED: 'true' })
+  const client = await world.connect()
+  await client.streams.create('plant')
+  await client.topics.create('plant', 'pumps')
+  const subscribe = { type: 'subscribe', subscription: 3, topic: 'plant/pumps' } as const
+  const window = { bytes: 1000, messages: 10 }
+  const first = await connectDevice(world)
+  first.send(publish(1, 'a'), publish(2, 'b'), { ...subscribe, from: 'oldest', window })
+  const { incarnation } = await first.next('subscribed')
+  assert.ok(incarnation !== undefined)
+  await first.next('message')
+  assert.equal((await first.next('message')).offset, 1n)
+  first.close()
+
+  await client.topics.delete('plant', 'pumps')
+  await client.topics.create('plant', 'pumps')
+  const messages = ['c', 'd', 'e'].map((text) => ({ payload: bytesOf(text) }))
+  await client.messages.send('plant', 'pumps', { kind: 'partition', partitionId: 0 }, messages)
+  const second = await connectDevice(world, 'pumps again')
+  second.send({ ...subscribe, from: 2n, window, options: { incarnation } })
+  assert.equal((await second.next('subscribed')).next, 0n)
+  assert.equal((await second.next('error')).code, OFFSET_GONE)
+  assert.equal(new TextDecoder().decode((await second.next('message')).body), 'c')
+  second.close()
 })

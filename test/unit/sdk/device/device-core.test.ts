@@ -261,15 +261,15 @@ test('a subscription goes on behind what has come when the session is another, a
     core.subscribe('sensors/climate', 5n, window, { maxMessages: 3 }),
   ]
   for (const subscription of [oldest, fresh, stored, poll])
-    core.received({ type: 'subscribed', subscription, next: subscription === fresh ? 40n : 5n }, 2)
+    core.received({ type: 'subscribed', subscription, next: subscription === fresh ? 40n : 5n, incarnation: 9 }, 2)
   for (const subscription of [oldest, stored, poll])
     core.received({ type: 'message', subscription, offset: 7n, ageMs: null, body: Uint8Array.of(1) }, 3)
   core.opened(10, 0)
   const again = sent(core).flatMap((frame) => (frame.type === 'subscribe' ? [[frame.from, frame.options]] : []))
   assert.deepEqual(again, [
-    [8n, {}],
-    [40n, {}],
-    ['stored', {}],
-    [8n, { maxMessages: 2 }],
+    [8n, { incarnation: 9 }],
+    [40n, { incarnation: 9 }],
+    ['stored', { incarnation: 9 }],
+    [8n, { maxMessages: 2, incarnation: 9 }],
   ])
 })

@@ -7,6 +7,7 @@ import type { DownMessage } from '../../../../../src/runtime/device/ports.ts'
 import { DEFAULT_LIMITS, type Frame } from '../../../../../src/sdk/wire/edge/index.ts'
 
 const WALL_US = 1_764_439_200_000_000n
+const INCARNATION = 7
 const now: Moment = { monotonicMs: 0, wallUs: WALL_US, isWallTrusted: true, accuracyMs: 40 }
 const subscribe: Frame<'subscribe'> = {
   type: 'subscribe',
@@ -33,6 +34,29 @@ test('an offset that retention took is told, and reading goes on at the oldest',
     frames.map((frame) => (frame.type === 'error' ? frame.code : frame.type)),
     ['subscribed', 21],
   )
+})
+
+test('an offset of another log is told, and reading begins at its oldest message', () => {
+  const startOf = (subscription: number, from: bigint, incarnation?: number) => {
+    const frame = { ...subscribe, subscription, from, options: incarnation === undefined ? {} : { incarnation } }
+    const frames = framesOf(open(frame, {}))
+    downlink.end({ type: 'end', subscription })
+    const told = frames.flatMap((each) => (each.type === 'error' ? [each.code] : []))
+    return [frames.flatMap((each) => (each.type === 'subscribed' ? [each.next] : [])), told].flat()
+  }
+  assert.deepEqual(startOf(1, 50n, INCARNATION), [50n])
+  assert.deepEqual(startOf(1, 50n, INCARNATION + 1), [10n, 21])
+  // Who does not say which log it read: only an offset that was never given shows that it is another.
+  assert.deepEqual(startOf(1, 100n), [100n])
+  assert.deepEqual(startOf(1, 101n), [10n, 21])
+})
+
+test('an answer of an earlier session moves nothing over what was not sent in this one', () => {
+  open({ ...subscribe, window: { bytes: 2048, messages: 10 } }, {})
+  downlink.read(1, read([10n, 11n]), now)
+  assert.deepEqual(downlink.result(0, { type: 'result', subscription: 1, offset: 500n, status: 0 }), [])
+  const taken = downlink.result(0, { type: 'result', subscription: 1, offset: 11n, status: 0 })
+  assert.equal(storedOf(taken), 11n)
 })
 
 test('at most the window is unanswered; an answer moves the cursor and lets more come', () => {
@@ -129,7 +153,7 @@ test('subscriptions end with their stream', () => {
 
 function open(frame: Frame<'subscribe'>, source: { storedOffset?: bigint | undefined }): Effect[] {
   downlink.subscribe(0, frame)
-  const facts = { storedOffset: source.storedOffset, startOffset: 10n, endOffset: 100n }
+  const facts = { incarnation: INCARNATION, storedOffset: source.storedOffset, startOffset: 10n, endOffset: 100n }
   return downlink.opened(frame.subscription, facts)
 }
 
