@@ -82,6 +82,11 @@ export class Client implements Requester, AsyncDisposable {
     return this.#state
   }
 
+  /** How many connections there have been: what was known of the server may no longer be so when it changes. */
+  get connectionCount(): number {
+    return this.#connectionCount
+  }
+
   /** Of the current connection; null while there is none. */
   get dialect(): Dialect | null {
     return this.#connection?.dialect ?? null

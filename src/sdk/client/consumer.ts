@@ -59,6 +59,14 @@ interface Position {
   handledSinceCommit: number
 }
 
+/** What the server said of a topic: partitions that were made anew under their number have another time. */
+interface Look {
+  /** Of the client: the one that brought the answer. */
+  readonly connection: number
+  readonly createdAtUs: ReadonlyMap<number, bigint>
+}
+
+const NO_POSITION: Readonly<Position> = { next: null, handled: null, committed: null, handledSinceCommit: 0 }
 const DEFAULT_CONSUMER_ID = 1
 /** What newer servers answer to the offset of a partition that is no longer ours. */
 const RESOURCE_NOT_FOUND = 20
@@ -74,6 +82,8 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
   #partitionsAtUs = Number.NEGATIVE_INFINITY
   #committedAtUs = 0
   #joinCount = 0
+  /** null before the first, and where this user may not look. A group is told by its membership, which ends with its topic. */
+  #look: Look | null = null
   #isStopping = false
   /** Messages asked for with one poll: fewer than configured while an answer with as many is larger than is taken. */
   #pollCount: number
@@ -169,7 +179,10 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
 
   async #currentPartitions(): Promise<readonly number[]> {
     const ageUs = this.#client.clock.monotonicUs() - this.#partitionsAtUs
-    if (ageUs < SDK_DEFAULTS.groupSyncIntervalMs * US_MS && !this.#membership?.isStale) return this.#partitions
+    const isStale = this.#membership
+      ? this.#membership.isStale
+      : this.#isLookOutdated || this.#client.state !== 'connected'
+    if (ageUs < SDK_DEFAULTS.groupSyncIntervalMs * US_MS && !isStale) return this.#partitions
     try {
       const partitions = this.#membership ? await this.#membership.partitions() : await this.#ownPartitions()
       this.#partitions = partitions
@@ -205,10 +218,35 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
 
   async #ownPartitions(): Promise<readonly number[]> {
     const { stream, topic, partitionId } = this.#options
-    if (partitionId !== undefined) return [partitionId]
-    const found = await this.#client.topics.get(stream, topic)
-    if (found === null) throw new EdgeError('EDGE_TOPIC_NOT_FOUND', `topic ${topic} of stream ${stream} is not there`)
-    return found.partitions.map(({ id }) => id)
+    const looking = this.#client.topics.get(stream, topic)
+    // Who names a partition may be allowed to poll it and nothing else.
+    const found = await (partitionId === undefined ? looking : looking.catch(nullIfRefused))
+    if (found === null && partitionId === undefined) {
+      throw new EdgeError('EDGE_TOPIC_NOT_FOUND', `topic ${topic} of stream ${stream} is not there`)
+    }
+    const partitions = found?.partitions ?? []
+    const connection = this.#client.connectionCount
+    this.#looked({ connection, createdAtUs: new Map(partitions.map(({ id, createdAtUs }) => [id, createdAtUs])) })
+    return partitionId === undefined ? partitions.map(({ id }) => id) : [partitionId]
+  }
+
+  /** Offsets are numbers of one log: those of a partition that was made anew since the last look are void. */
+  #looked(look: Look): void {
+    const before = this.#look
+    this.#look = look
+    for (const [partitionId, createdAtUs] of look.createdAtUs) {
+      const wasUs = before?.createdAtUs.get(partitionId)
+      if (wasUs === undefined || wasUs === createdAtUs) continue
+      // Polled and perhaps stored between the two looks: what is stored may be ours, of the wrong log.
+      const isMisled = before?.connection === look.connection
+      if (isMisled) this.#positions.set(partitionId, { ...NO_POSITION, next: 0n })
+      else this.#positions.delete(partitionId)
+    }
+  }
+
+  /** The connection is another one since: nothing may be taken from it, or stored over it, before it was asked. */
+  get #isLookOutdated(): boolean {
+    return this.#membership === null && this.#look !== null && this.#look.connection !== this.#client.connectionCount
   }
 
   // ---- polling -----------------------------------------------------------------------------------------------------------
@@ -248,6 +286,7 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
       strategy,
       count: this.#pollCount,
     })
+    if (this.#isLookOutdated) return []
     if (polled.partitionId === PARTITION_NOT_OWNED) {
       this.#membership?.invalidate()
       await this.#giveUp(partitionId)
@@ -280,7 +319,7 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
   #positionOf(partitionId: number): Position {
     const known = this.#positions.get(partitionId)
     if (known) return known
-    const position: Position = { next: null, handled: null, committed: null, handledSinceCommit: 0 }
+    const position = { ...NO_POSITION }
     this.#positions.set(partitionId, position)
     return position
   }
@@ -316,6 +355,10 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
   async #commitPartition(partitionId: number, position: Position): Promise<void> {
     const { handled } = position
     if (this.#mode.kind === 'disabled' || handled === null || handled === position.committed) return
+    if (this.#isLookOutdated) {
+      await this.#ownPartitions()
+      if (this.#positions.get(partitionId) !== position) return
+    }
     try {
       await this.#client.offsets.store(this.#identity, this.#options.stream, this.#options.topic, partitionId, handled)
     } catch (error) {
@@ -344,6 +387,12 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
     if (membership !== null) renew(membership, error)
     await sleep(SDK_DEFAULTS.consumerIdleMaxMs, this.#abort.signal)
   }
+}
+
+/** The server's no is as good as no answer; a lost connection is not. */
+function nullIfRefused(error: unknown): null {
+  if (toEdgeError(error).kind === 'auth') return null
+  throw error
 }
 
 const batchCountOf = ({ batchCount }: ConsumerOptions): number => batchCount ?? SDK_DEFAULTS.consumerBatchCount
