@@ -206,9 +206,12 @@ export interface Broker {
   /**
    * Forgets a device that comes back no more: its sequence numbers and its offsets.
    *
-   * @throws EDGE_FORBIDDEN without `manage_users`, EDGE_DEVICE_NOT_FOUND, EDGE_DEVICE_ACTIVE while it still publishes.
+   * @throws EDGE_FORBIDDEN without `manage_users`, EDGE_DEVICE_NOT_FOUND, EDGE_DEVICE_ACTIVE while it still publishes
+   *   or is connected.
    */
   forgetDevice(caller: Caller, name: string): Promise<void>
+  /** A session of that device begins: it is not forgotten meanwhile. @returns a function that tells its end. */
+  holdDevice(name: string): () => void
   /** @returns the row of a device token. @throws EDGE_TOKEN_INVALID, EDGE_TOKEN_EXPIRED, EDGE_USER_INACTIVE. */
   authenticateDevice(token: string): TokenRow
 

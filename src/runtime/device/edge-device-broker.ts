@@ -55,7 +55,6 @@ export function createEdgeDeviceBroker(options: EdgeDeviceBrokerOptions): EdgeDe
         deviceName,
         policy,
         userId,
-        device: log.producers.numberOf(deviceName),
         check: () => credentialOf(broker, token),
         inUse: grants,
       })
@@ -93,7 +92,6 @@ interface GrantParts {
   readonly deviceName: string
   readonly policy: DevicePolicy | null
   readonly userId: number
-  readonly device: number
   /** Throws once the credential is no longer good. */
   readonly check: () => void
   /** Where it stands while a session has it: one that is refused, or gone before it begins, never does. */
@@ -101,8 +99,9 @@ interface GrantParts {
 }
 
 class Grant implements DeviceGrant {
-  readonly device: number
   readonly mayReadAllKeys: boolean
+  #device: number
+  #release: () => void = () => {}
   readonly #options: EdgeDeviceBrokerOptions
   readonly #parts: GrantParts
   readonly #caller: Caller
@@ -111,9 +110,13 @@ class Grant implements DeviceGrant {
   constructor(options: EdgeDeviceBrokerOptions, parts: GrantParts) {
     this.#options = options
     this.#parts = parts
-    this.device = parts.device
+    this.#device = options.log.producers.numberOf(parts.deviceName)
     this.mayReadAllKeys = parts.policy?.anyKey ?? true
     this.#caller = { dialect: 'edge', userId: parts.userId, client: null }
+  }
+
+  get device(): number {
+    return this.#device
   }
 
   get onRevoked(): (() => void) | null {
@@ -122,8 +125,16 @@ class Grant implements DeviceGrant {
 
   set onRevoked(callback: (() => void) | null) {
     this.#onRevoked = callback
-    if (callback === null) this.#parts.inUse.delete(this)
-    else this.#parts.inUse.add(this)
+    if (callback === null) {
+      this.#parts.inUse.delete(this)
+      this.#release()
+      return
+    }
+    const { deviceName, inUse } = this.#parts
+    inUse.add(this)
+    this.#release = this.#options.broker.holdDevice(deviceName)
+    // It may have been forgotten while the session before this one ended.
+    this.#device = this.#options.log.producers.numberOf(deviceName)
   }
 
   isStillGood(): boolean {

@@ -54,3 +54,14 @@ test('a device that published a moment ago is not forgotten, nor by somebody wit
   assert.throws(() => forbidden.devices.devices(CALLER), { code: 'EDGE_FORBIDDEN' })
   assert.deepEqual([...steps, ...forbidden.steps], [])
 })
+
+test('a device that is connected is not forgotten, however long it is silent', async () => {
+  const { steps, devices } = world()
+  const [older, newer] = [devices.holdDevice('silent'), devices.holdDevice('silent')]
+  older()
+  await assert.rejects(devices.forgetDevice(CALLER, 'silent'), { code: 'EDGE_DEVICE_ACTIVE', message: /is connected/ })
+  assert.deepEqual(steps, [])
+  newer()
+  await devices.forgetDevice(CALLER, 'silent')
+  assert.equal(steps[0], 'forget silent')
+})
