@@ -58,6 +58,7 @@ export {
   type SenmlRecord,
 } from './senml/pack.ts'
 export { type Reading, type ReadingValue, resolveSenml, senmlOfReadings } from './senml/resolve.ts'
+export { networkNow } from './transport/network.ts'
 export { openSocket, type TcpOptions, tcpDial } from './transport/tcp.ts'
 export type { Dial, Transport, TransportEvents } from './transport/transport.ts'
 export { dialWebTransport, probeQuic, type WebTransportSession, webTransportDial } from './transport/webtransport.ts'

@@ -3,9 +3,9 @@ import { Socket } from 'node:net'
 import { type HostAddress, lookupHost } from './lookup.ts'
 import { type Attempt, firstOf } from './race.ts'
 
-const HEAD_START_MS = 250
+export const HEAD_START_MS = 250
 /** Of one host; the others have their turn when the name server gives them first. */
-const MAX_ADDRESSES = 16
+export const MAX_ADDRESSES = 16
 
 /** @throws {EdgeError} what the lookup throws; the system's error of the address that failed last; the reason of `signal`. */
 export async function connectToHost(host: string, port: number, signal: AbortSignal): Promise<Socket> {

@@ -4,11 +4,16 @@
  *
  * One session carries one bidirectional stream here: the protocols above it put everything on it.
  */
-import { EdgeError, toEdgeError } from '../../errors.ts'
+import { systemClock } from '../../clock.ts'
+import { EdgeError, messageOf, toEdgeError } from '../../errors.ts'
 import { ByteStream, loadWebTransport, type PackageClientSession } from '../../quinn-transport/index.ts'
-import { lookupHost } from './lookup.ts'
+import { certificateTrouble } from './certificate-trouble.ts'
+import { HEAD_START_MS, inTurns, MAX_ADDRESSES } from './connect-host.ts'
+import { type HostAddress, lookupHost } from './lookup.ts'
+import { networkNow } from './network.ts'
+import { QuicTrouble } from './quic-trouble.ts'
 import { type Attempt, firstOf } from './race.ts'
-import type { Dial, Transport, TransportEvents } from './transport.ts'
+import type { Dial, DialFailureReason, Transport, TransportEvents } from './transport.ts'
 
 export interface WebTransportOptions {
   readonly host: string
@@ -46,22 +51,48 @@ const LET_GO_MS = 500
 /** Datagrams that wait for the socket; beyond it they are dropped, as they are anyway on a full link. */
 const MAX_QUEUED_DATAGRAMS = 64
 
+/** Of the whole process: connections to one server come and go, and each would find out anew. */
+const quicTrouble = new QuicTrouble()
+
 /** @throws {EdgeError} EDGE_UPSTREAM_UNREACHABLE, EDGE_UPSTREAM_TIMEOUT. */
 export async function dialWebTransport(
   options: WebTransportOptions,
   events: TransportEvents,
   signal: AbortSignal,
 ): Promise<WebTransportSession> {
-  const carriers = options.carrier === 'any' ? (['quic', 'http2'] as const) : [options.carrier]
-  const start = (carrier: Carrier): Attempt<OpenSession> => attemptOver(carrier, options, signal)
+  const { host, connectTimeoutMs } = options
+  const place = placeOf(options)
+  const isTroubled = options.carrier === 'any' && quicTrouble.isKnown(place, systemClock.monotonicUs())
+  const failures: unknown[] = []
   try {
     // Of a name that leads nowhere the carriers tell no more than that there was no handshake.
-    const { host, connectTimeoutMs } = options
-    await withLimit(lookupHost(host, signal), connectTimeoutMs, signal, host)
-    return new SessionTransport(await firstOf(carriers, start, QUIC_HEAD_START_MS, signal), events)
+    const addresses = await withLimit(lookupHost(host, signal), connectTimeoutMs, signal, host)
+    const start = (carrier: Carrier): Attempt<OpenSession> => {
+      const attempt = attemptOver(carrier, { ...options, addresses }, signal)
+      attempt.outcome.catch((error: unknown) => failures.push(error))
+      return attempt
+    }
+    const open = await firstOf(carriersOf(options, isTroubled), start, QUIC_HEAD_START_MS, signal)
+    if (open.carrier === 'quic') quicTrouble.forget(place)
+    else if (options.carrier === 'any' && !isTroubled) quicTrouble.remember(place, systemClock.monotonicUs())
+    return new SessionTransport(open, events)
   } catch (error) {
-    throw toEdgeError(error)
+    throw toEdgeError(failures.findLast(isTelling) ?? error)
   }
+}
+
+function carriersOf({ carrier }: WebTransportOptions, isTroubled: boolean): readonly Carrier[] {
+  if (carrier !== 'any') return [carrier]
+  return isTroubled ? ['http2', 'quic'] : ['quic', 'http2']
+}
+
+/** What holds for one way to a server holds no longer in another network. */
+const placeOf = ({ host, port }: WebTransportOptions): string => `${host}:${port} from ${networkNow()}`
+
+/** Both carriers meet the same certificate; who was silent tells less. */
+function isTelling(error: unknown): boolean {
+  const reason = error instanceof EdgeError ? error.details.reason : undefined
+  return reason === 'certificate' || reason === 'clock'
 }
 
 /** The binary protocol's view of it: one byte stream. */
@@ -73,17 +104,25 @@ export function webTransportDial(options: WebTransportOptions): Dial {
 export async function probeQuic(options: WebTransportOptions, signal: AbortSignal): Promise<boolean> {
   try {
     // So long, since a dial would take the other carrier then.
-    const { session } = await openSession('quic', { ...options, connectTimeoutMs: QUIC_HEAD_START_MS }, signal)
+    const limited = { ...options, connectTimeoutMs: QUIC_HEAD_START_MS }
+    const addresses = await withLimit(lookupHost(options.host, signal), QUIC_HEAD_START_MS, signal, options.host)
+    const { session } = await attemptOver('quic', { ...limited, addresses }, signal).outcome
     closeQuietly(session, 0)
+    quicTrouble.forget(placeOf(options))
     return true
   } catch {
     return false
   }
 }
 
-function attemptOver(carrier: Carrier, options: WebTransportOptions, signal: AbortSignal): Attempt<OpenSession> {
+interface Target extends WebTransportOptions {
+  readonly addresses: readonly HostAddress[]
+}
+
+function attemptOver(carrier: Carrier, target: Target, signal: AbortSignal): Attempt<OpenSession> {
   const stop = new AbortController()
-  const outcome = openSession(carrier, options, AbortSignal.any([signal, stop.signal]))
+  const limit = AbortSignal.any([signal, stop.signal])
+  const outcome = carrier === 'quic' ? openQuic(target, limit) : openHttp2(target, limit)
   return {
     outcome,
     abandon() {
@@ -93,17 +132,48 @@ function attemptOver(carrier: Carrier, options: WebTransportOptions, signal: Abo
   }
 }
 
-async function openSession(carrier: Carrier, options: WebTransportOptions, signal: AbortSignal): Promise<OpenSession> {
+/**
+ * The addon takes the first address of a name and no other. So each is dialed by itself, where the certificate is known by
+ * its hash; else it must be the name that is dialed.
+ */
+function openQuic(target: Target, signal: AbortSignal): Promise<OpenSession> {
+  const { addresses, certificateHash, host } = target
+  if (addresses.length < 2 || certificateHash === '') return openSession('quic', host, target, signal)
+  const start = ({ address }: HostAddress): Attempt<OpenSession> => {
+    const outcome = openSession('quic', address, target, signal)
+    return { outcome, abandon: () => void outcome.then(({ session }) => closeQuietly(session, 0)).catch(() => {}) }
+  }
+  return firstOf(inTurns(addresses).slice(0, MAX_ADDRESSES), start, HEAD_START_MS, signal)
+}
+
+async function openHttp2(target: Target, signal: AbortSignal): Promise<OpenSession> {
+  try {
+    return await openSession('http2', target.host, target, signal)
+  } catch (error) {
+    if (signal.aborted || toEdgeError(error).code === 'EDGE_UPSTREAM_TIMEOUT') throw error
+    throw (await certificateTrouble(target, signal)) ?? error
+  }
+}
+
+async function openSession(
+  carrier: Carrier,
+  host: string,
+  options: WebTransportOptions,
+  signal: AbortSignal,
+): Promise<OpenSession> {
   const timeoutMs = options.connectTimeoutMs
   const { WebTransport } = await loadWebTransport()
-  const host = options.host.includes(':') ? `[${options.host}]` : options.host
-  const url = `https://${host}:${options.port}${options.path}`
+  const url = `https://${host.includes(':') ? `[${host}]` : host}:${options.port}${options.path}`
   const hash = options.certificateHash
+  let failure: unknown
   const session = new WebTransport(url, {
     ...(hash === '' ? {} : { serverCertificateHashes: [{ algorithm: 'sha-256', value: Uint8Array.fromHex(hash) }] }),
     ...(carrier === 'quic' ? { requireUnreliable: true } : { forceReliable: true }),
     quicConnectTimeout: timeoutMs,
     webTransportConnectTimeout: timeoutMs,
+    onConnectFailed: (error) => {
+      failure = error
+    },
   })
   // Both are told to whoever waits below; unheard they would end the process.
   session.ready.catch(() => {})
@@ -114,7 +184,7 @@ async function openSession(carrier: Carrier, options: WebTransportOptions, signa
     return { session, stream, carrier, url }
   } catch (cause) {
     closeQuietly(session, 0)
-    throw dialError(cause, url, hash === '' ? `${carrier}, without certificate_hash` : carrier)
+    throw dialError(failure ?? cause, url, hash === '' ? `${carrier}, without certificate_hash` : carrier)
   }
 }
 
@@ -136,11 +206,17 @@ async function withLimit<T>(work: Promise<T>, timeoutMs: number, signal: AbortSi
 
 function dialError(cause: unknown, url: string, carrier: string): EdgeError {
   if (cause instanceof EdgeError) return cause
-  const text = toEdgeError(cause).message
+  const text = messageOf(cause)
   return new EdgeError('EDGE_UPSTREAM_UNREACHABLE', `${url} over ${carrier}: ${text}`, {
     cause,
-    details: { reason: 'route' },
+    details: { reason: reasonOf(text) },
   })
+}
+
+/** Words of the TLS library under the addon. */
+function reasonOf(text: string): DialFailureReason {
+  if (!text.includes('invalid peer certificate')) return 'route'
+  return /Expired|NotValidYet/.test(text) ? 'clock' : 'certificate'
 }
 
 function closeQuietly(session: PackageClientSession, closeCode: number): void {

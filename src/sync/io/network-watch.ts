@@ -2,8 +2,9 @@
  * Notices that the network or the wall clock changed: a link that waits is then tried at once, not after its pause. Looks
  * at the interfaces' addresses every few seconds, which needs no privilege and costs a tenth of a millisecond.
  */
-import { networkInterfaces } from 'node:os'
+import type { networkInterfaces } from 'node:os'
 import type { Clock } from '../../clock.ts'
+import { networkNow } from '../../sdk/index.ts'
 
 export interface NetworkWatchOptions {
   readonly intervalMs: number
@@ -27,7 +28,7 @@ export class NetworkWatch {
 
   constructor(options: NetworkWatchOptions) {
     this.#options = options
-    this.#addresses = this.#addressesNow()
+    this.#addresses = networkNow(options.interfaces)
     this.#driftUs = this.#drift()
     this.#timer = setInterval(() => this.#look(), options.intervalMs)
     this.#timer.unref()
@@ -38,7 +39,7 @@ export class NetworkWatch {
   }
 
   #look(): void {
-    const addresses = this.#addressesNow() ?? this.#addresses
+    const addresses = networkNow(this.#options.interfaces) ?? this.#addresses
     const driftUs = this.#drift()
     const isChanged = addresses !== this.#addresses || Math.abs(driftUs - this.#driftUs) > STEP_US
     this.#addresses = addresses
@@ -50,18 +51,5 @@ export class NetworkWatch {
   #drift(): number {
     const { clock } = this.#options
     return Number(clock.wallUs()) - clock.monotonicUs()
-  }
-
-  /** @returns null where the system does not tell: netlink is not allowed here, or no file can be opened any more. */
-  #addressesNow(): string | null {
-    const { interfaces = networkInterfaces } = this.#options
-    try {
-      return Object.entries(interfaces())
-        .flatMap(([name, addresses]) => (addresses ?? []).map(({ address }) => `${name} ${address}`))
-        .sort()
-        .join('\n')
-    } catch {
-      return null
-    }
   }
 }
