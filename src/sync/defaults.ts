@@ -10,6 +10,11 @@ export const SYNC_DEFAULTS = {
   /** Pauses between attempts: full jitter below a ceiling that doubles from the minimum to the maximum. */
   retryDelayMinMs: 250,
   retryDelayMaxMs: 30_000,
+  /**
+   * After silence: with the next packets of an attempt, some seconds apart, data flows within ten seconds of a link that came
+   * back behind the local router. Many edges that ask a dead server so often send it no more than the first packet each.
+   */
+  retryDelaySilentMaxMs: 5000,
   /** A link counts as healthy, and its backoff starts anew, after it has stood this long. */
   stableAfterMs: 60_000,
   /** A named trouble that only an operator (or a set clock) ends is tried again at this pace. */

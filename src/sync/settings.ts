@@ -35,6 +35,10 @@ export const SYNC_UPSTREAM_SETTINGS = {
     { default: D.retryDelayMaxMs, min: SECOND_MS, max: HOUR_MS },
     'No pause between attempts is longer.',
   ),
+  retry_delay_silent_max: duration(
+    { default: D.retryDelaySilentMaxMs, min: SECOND_MS, max: HOUR_MS },
+    'Nor, after an attempt to which nothing answered, than this; an attempt sends some 500 bytes over TCP then, so longer saves bytes on metered links.',
+  ),
   stable_after: duration(
     { default: D.stableAfterMs, min: 0, max: HOUR_MS },
     'Pauses begin short again after a link has stood this long.',
@@ -92,6 +96,7 @@ export function upstreamSpecOf(values: ValuesOf<typeof SYNC_UPSTREAM_SETTINGS>):
     maxInFlight: values.max_in_flight,
     retryDelayMinMs: values.retry_delay_min,
     retryDelayMaxMs: values.retry_delay_max,
+    retryDelaySilentMaxMs: values.retry_delay_silent_max,
     stableAfterMs: values.stable_after,
     settleMs: values.settle,
     maxRefusals: values.max_refusals,

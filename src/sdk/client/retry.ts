@@ -29,10 +29,11 @@ export class Backoff {
     return this.#attempts
   }
 
-  /** @returns µs to wait, a tenth of the ceiling to all of it. */
-  nextDelayUs(): number {
+  /** @returns µs to wait, a tenth of the ceiling to all of it. @param maxDelayUs a lower maximum, for this time. */
+  nextDelayUs(maxDelayUs = this.#policy.maxDelayUs): number {
     const doublings = Math.min(this.#attempts, MAX_DOUBLINGS)
-    const ceilingUs = Math.min(this.#policy.maxDelayUs, this.#policy.minDelayUs * 2 ** doublings)
+    const maxUs = Math.min(maxDelayUs, this.#policy.maxDelayUs)
+    const ceilingUs = Math.min(maxUs, this.#policy.minDelayUs * 2 ** doublings)
     this.#attempts += 1
     return Math.round(ceilingUs * (MIN_SHARE + (1 - MIN_SHARE) * this.#random()))
   }

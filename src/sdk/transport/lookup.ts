@@ -66,7 +66,7 @@ async function askBoth(host: string, signal: AbortSignal): Promise<HostAddress[]
 
 /** @param servers instead of the system's, for tests. */
 export async function askNameServers(host: string, signal: AbortSignal, servers?: string[]): Promise<HostAddress[]> {
-  const resolver = new Resolver({ timeout: QUERY_TIMEOUT_MS, tries: QUERY_TRIES })
+  const resolver = new Resolver({ timeout: QUERY_TIMEOUT_MS, maxTimeout: QUERY_TIMEOUT_MS, tries: QUERY_TRIES })
   if (servers !== undefined) resolver.setServers(servers)
   const cancel = (): void => resolver.cancel()
   signal.addEventListener('abort', cancel, { once: true })

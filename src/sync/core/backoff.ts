@@ -29,11 +29,11 @@ export class LinkBackoff {
     this.#upSinceUs = nowUs
   }
 
-  /** @returns µs to wait before the next attempt. */
-  failed(nowUs: number): number {
+  /** @returns µs to wait before the next attempt, at most `maxDelayUs`. */
+  failed(nowUs: number, maxDelayUs: number): number {
     const wasStable = this.#upSinceUs !== null && nowUs - this.#upSinceUs >= this.#stableAfterUs
     this.#upSinceUs = null
     if (wasStable) this.#backoff.reset()
-    return this.#backoff.nextDelayUs()
+    return this.#backoff.nextDelayUs(maxDelayUs)
   }
 }

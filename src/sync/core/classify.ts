@@ -60,6 +60,14 @@ export function linkFailureKindOf(error: EdgeError): LinkFailureKind {
   return isRefusal ? 'refused' : 'unreachable'
 }
 
+const NO_ROUTE = new Set(['ETIMEDOUT', 'EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH', 'ENETDOWN', 'EADDRNOTAVAIL'])
+
+/** @returns whether nothing answered: the link may be cut where no address of ours tells, and come back at any moment. */
+export function isSilence(error: EdgeError): boolean {
+  const { reason, systemCode } = error.details
+  return error.code === 'EDGE_UPSTREAM_TIMEOUT' || reason === 'name' || NO_ROUTE.has(String(systemCode))
+}
+
 /** Errors of the HTTP layer, and those found on our side: encoding, limits, the disk. */
 function kindWithoutNumber(error: EdgeError): FailureKind {
   const { httpStatus } = error.details

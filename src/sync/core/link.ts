@@ -4,6 +4,7 @@
  */
 import type { EdgeError } from '../../errors.ts'
 import { LinkBackoff, type LinkBackoffPolicy } from './backoff.ts'
+import { isSilence } from './classify.ts'
 
 export type LinkState =
   | 'connecting'
@@ -34,6 +35,8 @@ export type LinkEffect =
   | { readonly type: 'changed'; readonly state: LinkState; readonly reason: EdgeError | null }
 
 export interface LinkPolicy extends LinkBackoffPolicy {
+  /** As `maxDelayUs`, after an attempt to which nothing answered. */
+  readonly silentMaxDelayUs: number
   readonly blockedRetryUs: number
   readonly clockRetryUs: number
 }
@@ -97,7 +100,8 @@ export class Link {
 
   #failed(kind: LinkFailureKind, error: EdgeError, nowUs: number): LinkEffect[] {
     if (this.#state !== 'connecting' && this.#state !== 'up') return []
-    const backoffUs = this.#backoff.failed(nowUs)
+    const { maxDelayUs, silentMaxDelayUs } = this.#policy
+    const backoffUs = this.#backoff.failed(nowUs, isSilence(error) ? silentMaxDelayUs : maxDelayUs)
     const delayUs = kind === 'unreachable' ? backoffUs : this.#pauseOf(kind)
     this.#failureKind = kind
     const changed = this.#enter(kind === 'unreachable' ? 'waiting' : 'blocked', error)

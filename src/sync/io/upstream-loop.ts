@@ -54,6 +54,7 @@ export class UpstreamLoop {
       {
         minDelayUs: settings.retryDelayMinMs * US_MS,
         maxDelayUs: settings.retryDelayMaxMs * US_MS,
+        silentMaxDelayUs: settings.retryDelaySilentMaxMs * US_MS,
         stableAfterUs: settings.stableAfterMs * US_MS,
         blockedRetryUs: settings.blockedRetryMs * US_MS,
         clockRetryUs: settings.clockRetryMs * US_MS,

@@ -4,7 +4,7 @@ import { EdgeError } from '../../../../src/errors.ts'
 import { errorOfStatus } from '../../../../src/sdk/index.ts'
 import { Batcher } from '../../../../src/sync/core/batcher.ts'
 import { Budget } from '../../../../src/sync/core/budget.ts'
-import { failureKindOf, linkFailureKindOf, retryAfterUsOf } from '../../../../src/sync/core/classify.ts'
+import { failureKindOf, isSilence, linkFailureKindOf, retryAfterUsOf } from '../../../../src/sync/core/classify.ts'
 import { Link, type LinkEffect } from '../../../../src/sync/core/link.ts'
 import { RoundTrip } from '../../../../src/sync/core/round-trip.ts'
 
@@ -12,6 +12,7 @@ const SECOND_US = 1_000_000
 const POLICY = {
   minDelayUs: 250_000,
   maxDelayUs: 30 * SECOND_US,
+  silentMaxDelayUs: 5 * SECOND_US,
   stableAfterUs: 60 * SECOND_US,
   blockedRetryUs: 30 * SECOND_US,
   clockRetryUs: 4 * SECOND_US,
@@ -59,6 +60,22 @@ test('a day of failures never waits longer than the maximum, and a next attempt 
     nowUs = atUs
     assert.ok(link.step({ type: 'woken' }, nowUs).some(({ type }) => type === 'connect'))
   }
+})
+
+test('after silence the next attempt is never far, and after an answer it may be', () => {
+  const silence = new EdgeError('EDGE_UPSTREAM_TIMEOUT', 'nothing came')
+  const link = new Link(POLICY, () => 0.999)
+  link.step({ type: 'start' }, 0)
+  const pauses = [silence, silence, silence, silence, silence, silence, silence, silence, LOST].map((error) => {
+    const pauseUs = wakeOf(link.step({ type: 'failed', kind: 'unreachable', error }, 0))
+    link.step({ type: 'woken' }, pauseUs)
+    return Math.round(pauseUs / 1000)
+  })
+  assert.deepEqual(pauses, [250, 500, 999, 1998, 3996, 4996, 4996, 4996, 29973])
+  const told = (details: Readonly<Record<string, unknown>>): EdgeError =>
+    new EdgeError('EDGE_UPSTREAM_UNREACHABLE', 'x', { details })
+  const answers = [told({ systemCode: 'EHOSTUNREACH' }), told({ reason: 'name' }), told({ systemCode: 'ECONNREFUSED' })]
+  assert.deepEqual(answers.map(isSilence), [true, true, false])
 })
 
 test('a link that lives two seconds each time is not hammered', () => {
