@@ -12,6 +12,7 @@ import {
   ALARM_WINDOW,
   type Auth,
   DEFAULT_LIMITS,
+  EDGE_CODES,
   type EdgeLimits,
   encodeBareFrame,
   encodeFrame,
@@ -90,6 +91,8 @@ interface Subscription {
 
 const KINDS: Readonly<Record<AliasKind, number>> = { bytes: 0, 'senml-cbor': 1, cbor: 2, numbers: 3 }
 const MS_US = 1000
+/** A lane that was held goes on so soon after its alias stands: at once, an edge that refuses again would be asked without end. */
+const AFTER_ALIAS_MS = 1000
 
 export class DeviceCore {
   readonly #options: DeviceCoreOptions
@@ -293,6 +296,9 @@ export class DeviceCore {
         ]
       case 'nack':
         return this.#refused(frame, nowUs)
+      case 'alias-ok':
+        this.#stands(frame.alias, nowUs)
+        return []
       case 'window':
         this.#setWindow(frame)
         return []
@@ -341,11 +347,23 @@ export class DeviceCore {
     if (frame.retryMs !== null) {
       queue.rewindTo(frame.first)
       queue.holdUntilUs = nowUs + frame.retryMs * MS_US
+      if (frame.code === EDGE_CODES.notFound.code) this.#declareAgain(frame.lane)
       return []
     }
     const error = errorOfCode(frame.code, frame.text ?? '') ?? new EdgeError('EDGE_INTERNAL', `code ${frame.code}`)
     if (frame.first === queue.acked + 1) queue.ackedUpTo(frame.first + frame.count - 1)
     return [{ type: 'refused', lane: frame.lane, first: frame.first, count: frame.count, error }]
+  }
+
+  /** Its topic may not have been there before: what waits for it need not wait longer. */
+  #stands(alias: number, nowUs: number): void {
+    const lane = this.#lanes[this.#aliases[alias]?.lane ?? -1]
+    if (lane !== undefined) lane.holdUntilUs = Math.min(lane.holdUntilUs, nowUs + AFTER_ALIAS_MS * MS_US)
+  }
+
+  /** The name may be another topic's by now, which promises less: only a new declaration accepts that. */
+  #declareAgain(lane: number): void {
+    for (const alias of this.#aliases) if (alias.lane === lane) this.#control.push(encodeFrame(alias.frame))
   }
 
   #setWindow(frame: Frame<'window'>): void {

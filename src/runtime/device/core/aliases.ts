@@ -1,7 +1,7 @@
 /** What a device has declared: number, topic, kind and lane, until the session ends. Pure. */
 
 import type { EdgeError } from '../../../errors.ts'
-import { EDGE_CODES, edgeCodeOf, type Frame, LANES } from '../../../sdk/wire/edge/index.ts'
+import { EDGE_CODES, edgeCodeOf, type Frame, LANES, type PartitionChoice } from '../../../sdk/wire/edge/index.ts'
 import { DatagramMask } from './datagram-mask.ts'
 import type { TargetFacts } from './exchange.ts'
 import { KINDS, StoredForm } from './stored-form.ts'
@@ -14,6 +14,8 @@ export interface AliasRefusal {
 
 export interface Alias {
   readonly id: number
+  readonly topic: string
+  readonly partition: PartitionChoice | undefined
   readonly lane: number
   readonly form: StoredForm
   readonly wantsOffsets: boolean
@@ -56,6 +58,8 @@ export class Aliases {
     const refused = this.#problemOf(frame)
     this.#aliases.set(frame.alias, {
       id: frame.alias,
+      topic: frame.topic,
+      partition: frame.options?.partition,
       lane: frame.options?.lane ?? LANES.live,
       form: new StoredForm(this.#deviceName, frame),
       wantsOffsets: frame.options?.wantsOffsets ?? false,
@@ -77,15 +81,24 @@ export class Aliases {
 
   resolved(id: number, target: TargetFacts): void {
     const alias = this.#aliases.get(id)
-    if (alias !== undefined) alias.target = target
+    if (alias === undefined) return
+    alias.target = target
+    alias.refusal = undefined
   }
 
-  refused(id: number, error: EdgeError): AliasRefusal {
+  /** @returns what the device is to be told; undefined when it was told already. */
+  refused(id: number, error: EdgeError): AliasRefusal | undefined {
     const { code, retryMs } = EDGE_CODES[edgeCodeOf(error)]
     const found = { code, retryMs, text: shortText(error.message) }
     const alias = this.#aliases.get(id)
+    const wasTold = alias?.refusal !== undefined
     if (alias !== undefined) alias.refusal = found
-    return found
+    return wasTold ? undefined : found
+  }
+
+  /** Those that may stand by now: their topic was not there. */
+  refusedForNow(): Alias[] {
+    return [...this.#aliases.values()].filter(({ refusal }) => refusal !== undefined && refusal.retryMs !== null)
   }
 }
 

@@ -286,7 +286,15 @@ export class DeviceSession {
       return now.monotonicMs >= this.#phase.untilMs ? [{ type: 'close', code: this.#phase.code, reason: '' }] : []
     }
     if (this.#phase.name === 'open' && silentMs >= this.#limits.idleTimeoutMs) return [close('idle', 'idle')]
-    return this.#reports(now)
+    return [...this.#reports(now), ...this.#resolveAgain()]
+  }
+
+  /** A session may last for weeks, and the topic be made a minute after it began. */
+  #resolveAgain(): Effect[] {
+    if (this.#phase.name !== 'open') return []
+    this.#aliasStream = this.#controlStream
+    const waiting = this.#uplink?.aliases.refusedForNow() ?? []
+    return waiting.map(({ id, topic, partition }) => ({ type: 'resolve', alias: id, topic, partition }))
   }
 
   #reports(now: Moment): Effect[] {

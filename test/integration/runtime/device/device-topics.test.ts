@@ -26,6 +26,11 @@ async function connectDevice({ edge, call }: EdgeWorld, tokenName = 'pumps'): Pr
   const auth = bytesOf(token)
   device.send({ type: 'hello', minVersion: 1, maxVersion: 1, name: 'dev-1', auth, epoch: 7, lanes: [] })
   device.send({ type: 'alias', alias: 1, topic: 'plant/pumps', kind: 0 })
+  return device
+}
+
+async function connectDeclared(world: EdgeWorld, tokenName?: string): Promise<EdgeDevice> {
+  const device = await connectDevice(world, tokenName)
   await device.next('alias-ok')
   return device
 }
@@ -41,7 +46,7 @@ test('readings follow the name of their topic, never its number, and wait while 
   const client = await world.connect()
   await client.streams.create('plant')
   const { id } = await client.topics.create('plant', 'pumps')
-  const device = await connectDevice(world)
+  const device = await connectDeclared(world)
   device.send(publish(1, 'first'))
   await device.next('ack')
 
@@ -65,7 +70,7 @@ test('readings that were promised to be durable are not put into a topic of that
   const client = await world.connect()
   await client.streams.create('plant')
   await client.topics.create('plant', 'pumps')
-  const device = await connectDevice(world)
+  const device = await connectDeclared(world)
   await client.topics.delete('plant', 'pumps')
   await client.topics.create('plant', 'pumps', { options: { durability: 'buffered' } })
   device.send(publish(1, 'first'))
@@ -81,7 +86,7 @@ test('a subscription ends when its topic is deleted or renamed, and not when oth
   const client = await world.connect()
   await client.streams.create('plant')
   await client.topics.create('plant', 'pumps')
-  const device = await connectDevice(world)
+  const device = await connectDeclared(world)
   const window = { bytes: 1000, messages: 10 }
   for (const change of ['delete', 'rename'] as const) {
     device.send({ type: 'subscribe', subscription: 3, topic: 'plant/pumps', from: 'new', window })
@@ -105,7 +110,7 @@ test('a device that comes back to a topic made anew under its name gets all of i
   await client.topics.create('plant', 'pumps')
   const subscribe = { type: 'subscribe', subscription: 3, topic: 'plant/pumps' } as const
   const window = { bytes: 1000, messages: 10 }
-  const first = await connectDevice(world)
+  const first = await connectDeclared(world)
   first.send(publish(1, 'a'), publish(2, 'b'), { ...subscribe, from: 'oldest', window })
   const { incarnation } = await first.next('subscribed')
   assert.ok(incarnation !== undefined)
@@ -117,10 +122,29 @@ test('a device that comes back to a topic made anew under its name gets all of i
   await client.topics.create('plant', 'pumps')
   const messages = ['c', 'd', 'e'].map((text) => ({ payload: bytesOf(text) }))
   await client.messages.send('plant', 'pumps', { kind: 'partition', partitionId: 0 }, messages)
-  const second = await connectDevice(world, 'pumps again')
+  const second = await connectDeclared(world, 'pumps again')
   second.send({ ...subscribe, from: 2n, window, options: { incarnation } })
   assert.equal((await second.next('subscribed')).next, 0n)
   assert.equal((await second.next('error')).code, OFFSET_GONE)
   assert.equal(new TextDecoder().decode((await second.next('message')).body), 'c')
   second.close()
+})
+
+test('readings declared for a topic that is not there yet are kept, and taken once it is', async () => {
+  await using world = await startEdgeWorld({ EDGE_WEBTRANSPORT__ENABLED: 'true' })
+  const client = await world.connect()
+  await client.streams.create('plant')
+  const device = await connectDevice(world)
+  device.send(publish(1, 'early'))
+  assert.equal((await device.next('error')).code, TOPIC_NOT_FOUND)
+  assert.ok((await device.next('nack')).retryMs !== null, 'the device keeps the reading')
+  device.send(publish(1, 'early'))
+  assert.equal((await device.next('nack')).code, TOPIC_NOT_FOUND)
+  await client.topics.create('plant', 'pumps')
+  assert.equal((await device.next('alias-ok')).promise, 0)
+  device.send(publish(1, 'early'))
+  assert.equal((await device.next('ack')).upTo, 1)
+  assert.equal(device.frames.filter(({ type }) => type === 'error').length, 0, 'the refusal is told once')
+  assert.deepEqual(await readAll(client, 'pumps'), ['early'])
+  device.close()
 })

@@ -141,6 +141,22 @@ test('a refusal with a pause holds the lane and sends again from there', () => {
   assert.deepEqual(sequences(sent(core, 50_000)), [2, 3])
 })
 
+test('a topic that is not there is declared again, and what waits for it goes on a second after its alias stands', () => {
+  const { core, alias, publish } = deviceWith()
+  core.opened(0, 0)
+  core.received(welcome(null), 1)
+  publish(1)
+  sent(core)
+  core.received({ type: 'nack', lane: 1, first: 1, count: 1, code: 7, retryMs: 60_000 }, 10)
+  assert.deepEqual(
+    sent(core, 20).map(({ type }) => type),
+    ['alias'],
+  )
+  core.received({ type: 'alias-ok', alias, promise: 0 }, 1000)
+  assert.deepEqual(sequences(sent(core, 1_000_999)), [])
+  assert.deepEqual(sequences(sent(core, 1_001_000)), [1])
+})
+
 test('a final refusal loses that reading alone', () => {
   const { core, publish } = deviceWith()
   core.opened(0, 0)
