@@ -1,7 +1,7 @@
 /** A TCP connection to whichever address of a host answers. `net`'s own way gives each but the last up after half a second. */
 import { Socket } from 'node:net'
 import { type HostAddress, lookupHost } from './lookup.ts'
-import { type Attempt, firstOf } from './race.ts'
+import { type Attempt, firstOf, untilRefused } from './race.ts'
 
 export const HEAD_START_MS = 250
 /** Of one host; the others have their turn when the name server gives them first. */
@@ -16,27 +16,23 @@ const ROUNDS = [1, 2, 3] as const
 /** @throws {EdgeError} what the lookup throws; the system's error of the address that failed last; the reason of `signal`. */
 export async function connectToHost(host: string, port: number, signal: AbortSignal): Promise<Socket> {
   const addresses = inTurns(await lookupHost(host, signal)).slice(0, MAX_ADDRESSES)
-  return await firstOf(ROUNDS, roundsOver(addresses, port), ROUND_MS, signal)
+  return await firstOf(
+    ROUNDS,
+    untilRefused(() => roundOver(addresses, port)),
+    ROUND_MS,
+    signal,
+  )
 }
 
-/** All addresses of a host refused: that is an answer, and it is not asked for again. */
-function roundsOver(addresses: readonly HostAddress[], port: number): () => Attempt<Socket> {
-  let refusal: Promise<never> | null = null
-  return () => {
-    if (refusal !== null) return { outcome: refusal, abandon() {} }
-    const stop = new AbortController()
-    const outcome = firstOf(addresses, (address) => attemptAt(address, port), HEAD_START_MS, stop.signal)
-    outcome.catch((error: unknown) => {
-      refusal = Promise.reject(error)
-      refusal.catch(() => {}) // told by a later round, if there is one
-    })
-    return {
-      outcome,
-      abandon() {
-        stop.abort()
-        outcome.then((socket) => void socket.destroy()).catch(() => {})
-      },
-    }
+function roundOver(addresses: readonly HostAddress[], port: number): Attempt<Socket> {
+  const stop = new AbortController()
+  const outcome = firstOf(addresses, (address) => attemptAt(address, port), HEAD_START_MS, stop.signal)
+  return {
+    outcome,
+    abandon() {
+      stop.abort()
+      outcome.then((socket) => void socket.destroy()).catch(() => {}) // told to the race
+    },
   }
 }
 

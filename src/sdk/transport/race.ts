@@ -64,3 +64,17 @@ export async function firstOf<W, T>(
     for (const attempt of running) attempt.abandon()
   }
 }
+
+/** For an attempt that is begun anew beside itself while it is silent: one that failed has had its answer, and ends the others. */
+export function untilRefused<T>(start: () => Attempt<T>): () => Attempt<T> {
+  let refusal: Promise<never> | null = null
+  return () => {
+    if (refusal !== null) return { outcome: refusal, abandon() {} }
+    const attempt = start()
+    attempt.outcome.catch((error: unknown) => {
+      refusal = Promise.reject(error)
+      refusal.catch(() => {}) // told by a later attempt, if there is one
+    })
+    return attempt
+  }
+}

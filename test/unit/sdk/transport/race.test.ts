@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { inTurns } from '../../../../src/sdk/transport/connect-host.ts'
-import { firstOf } from '../../../../src/sdk/transport/race.ts'
+import { firstOf, untilRefused } from '../../../../src/sdk/transport/race.ts'
 
 const HEAD_START_MS = 250
 const NEVER = new AbortController().signal
@@ -49,6 +49,30 @@ test('a way that fails costs nothing, and when all do the last one tells why', a
   const { start, abandoned } = network(context, { first: new Error('no route'), second: new Error('refused') })
   await assert.rejects(firstOf(['first', 'second'], start, HEAD_START_MS, NEVER), /refused/)
   assert.deepEqual(abandoned, [])
+})
+
+test('what is silent is begun anew beside itself, and goes on; what was refused is not', async (context) => {
+  const { start, started, abandoned, pass } = network(context, { 'try 2': 100, refused: new Error('refused') })
+  let count = 0
+  const again = firstOf(
+    [1, 2, 3],
+    untilRefused(() => start(`try ${++count}`)),
+    5000,
+    NEVER,
+  )
+  await pass(5100)
+  assert.equal(await again, 'try 2')
+  assert.deepEqual([started, abandoned], [['try 1', 'try 2'], ['try 1']])
+  await assert.rejects(
+    firstOf(
+      [1, 2, 3],
+      untilRefused(() => start('refused')),
+      5000,
+      NEVER,
+    ),
+    /refused/,
+  )
+  assert.deepEqual(started.slice(2), ['refused'])
 })
 
 test('of two ways that come about in the same moment one is abandoned', async (context) => {
