@@ -31,6 +31,7 @@ import {
 } from '../wire/edge/index.ts'
 import { refuseLarger, refuseUnreadable } from './frame-checks.ts'
 import { type LaneBounds, type LaneEntry, LaneQueue } from './lane-queue.ts'
+import { goingOnAt, ofLog } from './resumed-subscription.ts'
 
 /** Lanes that share a window take each frame that is not too large by itself. */
 const NO_WINDOW = { bytes: Number.POSITIVE_INFINITY, readings: Number.POSITIVE_INFINITY }
@@ -465,22 +466,6 @@ export class DeviceCore {
       throw new EdgeError('EDGE_READING_INVALID', `alias ${alias} names a lane above ${LANE_COUNT - 1}`)
     return queue
   }
-}
-
-/** @param count of messages that have come: a poll asks for so many fewer. */
-function goingOnAt(next: bigint, frame: Frame<'subscribe'>, count: number): Frame<'subscribe'> {
-  const { from, options = {} } = frame
-  const { maxMessages } = options
-  return {
-    ...frame,
-    from: from === 'stored' ? from : next,
-    options: maxMessages === undefined ? options : { ...options, maxMessages: Math.max(0, maxMessages - count) },
-  }
-}
-
-/** Offsets are numbers of one log: where the topic was made anew meanwhile, the edge begins at its oldest message. */
-function ofLog(incarnation: number, frame: Frame<'subscribe'>): Frame<'subscribe'> {
-  return { ...frame, options: { ...frame.options, incarnation } }
 }
 
 function windowsOf(limits: EdgeLimits) {
