@@ -260,6 +260,32 @@ for (const protocol of ['iggy', 'iggy+http'] as const) {
       return counts[0] === 1 && counts[1] === 20
     }, 'all partitions are there again')
   })
+
+  test(`${protocol}: so is one that is deleted and made again while records go on coming`, async (context) => {
+    const log = new MemoryLog()
+    const [tcp, http] = [await startProtocolServer({ log }), await startTestHttpOn(log)]
+    context.after(() => tcp[Symbol.asyncDispose]())
+    context.after(() => http[Symbol.asyncDispose]())
+    const port = protocol === 'iggy' ? tcp.listener.port : Number(new URL(http.url).port)
+    const source = new MemorySource()
+    const [partition] = source.addTopic('sensors', 'temp', 1)
+    partition?.append(...numbers(0, 20))
+    const url = `${protocol}://iggy:iggy@127.0.0.1:${port}`
+    const sync = await start(context, source, {
+      upstreams: [{ name: 'central', url, ...FAST, topicCheckIntervalMs: 20 }],
+      routes: [{ from: 'sensors/*', to: 'central:site-7/{topic}' }],
+    })
+    await eventually(() => lagOf(sync) === 0n, 'drained')
+    const readable = `iggy://iggy:iggy@127.0.0.1:${tcp.listener.port}`
+    await using client = await connect(readable)
+    await client.topics.delete('site-7', 'temp')
+    await client.topics.create('site-7', 'temp')
+    partition?.append(...numbers(20, 25))
+    await eventually(async () => {
+      const [all = []] = await readAll(readable, 'site-7', 'temp', 1).catch(() => [])
+      return new Set(all).size === 25
+    }, 'everything is there again')
+  })
 }
 
 for (const [protocol, bytes] of [
