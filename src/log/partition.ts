@@ -47,6 +47,8 @@ export interface PartitionServices {
   readonly isClockTrusted: boolean
 }
 
+const NO_EXTERNALS: ReadonlyMap<bigint, Segment> = new Map()
+
 export class LogPartition implements Partition, BatchOwner, ReadablePartition {
   readonly spec: PartitionSpec
   readonly index = new JournalIndex()
@@ -54,14 +56,14 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
   watermark: Watermark
   foundEnd = 0n
   readonly #services: PartitionServices
-  readonly #listeners = new Set<() => void>()
+  // Of thousands of partitions few have any of these: an empty map for each would take most of their memory.
+  #listeners: Set<() => void> | undefined
   /** Of batches that are not synced. */
-  readonly #tags = new Map<bigint, ProducerTag>()
+  #tags: Map<bigint, ProducerTag> | undefined
+  #externals: Map<bigint, Segment> | undefined
   #lastReceipt: PendingReceipt | undefined
   options: TopicOptions
   segments: Segment[] = []
-  /** Large batches of the journal by offset: the files that hold their records. */
-  readonly externals = new Map<bigint, Segment>()
   appendedContentBytes = 0
   /** Bytes that became durable since retention was last asked to look. */
   grownBytes = 0
@@ -126,6 +128,10 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
   get durableEnd(): bigint {
     return this.watermark.durableEnd
   }
+  /** Large batches of the journal by offset: the files that hold their records. */
+  get externals(): ReadonlyMap<bigint, Segment> {
+    return this.#externals ?? NO_EXTERNALS
+  }
   get segmentCount(): number {
     return this.segments.length
   }
@@ -189,8 +195,9 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
   }
 
   onAppended(callback: () => void): () => void {
+    this.#listeners ??= new Set()
     this.#listeners.add(callback)
-    return () => this.#listeners.delete(callback)
+    return () => this.#listeners?.delete(callback)
   }
 
   purge(): Promise<void> {
@@ -228,16 +235,16 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
     this.watermark.synced(batch.endOffset)
     this.grownBytes += batch.size + (this.externals.get(batch.fields.baseOffset)?.sizeBytes ?? 0)
     this.#services.grown(this)
-    const tag = this.#tags.get(batch.fields.baseOffset)
+    const tag = this.#tags?.get(batch.fields.baseOffset)
     if (tag !== undefined) {
       this.#services.tagSynced(tag, batch.fields.appendTimeUs)
-      this.#tags.delete(batch.fields.baseOffset)
+      this.#tags?.delete(batch.fields.baseOffset)
     }
     this.#services.moved(this)
   }
 
   #settled(batch: PendingBatch): void {
-    const tag = this.#tags.get(batch.fields.baseOffset)
+    const tag = this.#tags?.get(batch.fields.baseOffset)
     if (tag !== undefined) this.#services.tagSettled(tag, batch.fields.appendTimeUs)
     this.#services.moved(this)
   }
@@ -252,11 +259,23 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
 
   /** The batch at that offset, not synced yet, carries a producer's tag. */
   noteTag(baseOffset: bigint, tag: ProducerTag | undefined): void {
-    if (tag !== undefined) this.#tags.set(baseOffset, tag)
+    if (tag === undefined) return
+    this.#tags ??= new Map()
+    this.#tags.set(baseOffset, tag)
+  }
+
+  /** The records of the batch at that offset lie in a file of their own, until a segment has them. */
+  addExternal(baseOffset: bigint, segment: Segment): void {
+    this.#externals ??= new Map()
+    this.#externals.set(baseOffset, segment)
+  }
+
+  removeExternal(baseOffset: bigint): void {
+    this.#externals?.delete(baseOffset)
   }
 
   notify(): void {
-    for (const listener of this.#listeners) listener()
+    if (this.#listeners !== undefined) for (const listener of this.#listeners) listener()
   }
 
   damaged(from: bigint, end: bigint, cause: string | EdgeError): void {
@@ -276,7 +295,7 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
     // Never below what a purge has passed meanwhile, or will.
     this.#lastEnd = later(baseOffset, this.watermark.writtenEnd)
     this.watermark.nextOffset = later(this.#lastEnd, this.#purgeEnd)
-    for (const given of this.#tags.keys()) if (given >= baseOffset) this.#tags.delete(given)
+    for (const given of this.#tags?.keys() ?? []) if (given >= baseOffset) this.#tags?.delete(given)
   }
 
   /** Everything that has an offset now is to go. @returns the end of it. */
@@ -300,7 +319,7 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
   /** A repack run has taken the first `count` batches into segments. */
   repacked(count: number, begun: readonly Segment[], segmentEnd: bigint): void {
     this.segments.push(...begun)
-    for (const segment of begun) this.externals.delete(segment.baseOffset)
+    for (const segment of begun) this.removeExternal(segment.baseOffset)
     this.index.dropFirst(count)
     if (segmentEnd > this.segmentEnd) this.segmentEnd = segmentEnd
     if (this.segments.length === 0) return

@@ -352,7 +352,7 @@ function recoverPartition(options: RecoveryOptions, parts: PartitionParts): void
   partition.lastAppendUs = later(state.lastTimeUs, last?.lastAppendUs ?? 0n)
   for (const [baseOffset, runNumber] of state.externalRuns) {
     const segment = segments.externals.find((each) => each.runNumber === runNumber)
-    if (segment !== undefined && baseOffset >= segmentEnd) partition.externals.set(baseOffset, segment)
+    if (segment !== undefined && baseOffset >= segmentEnd) partition.addExternal(baseOffset, segment)
   }
   noteHoles(parts, segmentEnd)
   lowerToProven(options, parts, segmentEnd)

@@ -125,7 +125,7 @@ export class SegmentRemoval {
     partition.segments = partition.segments.filter((segment) => segment.endOffset > offset)
     for (const [baseOffset, segment] of partition.externals) {
       if (segment.endOffset > offset) continue
-      partition.externals.delete(baseOffset)
+      partition.removeExternal(baseOffset)
       gone.push(segment)
     }
     for (const segment of gone) {

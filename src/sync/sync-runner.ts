@@ -19,6 +19,12 @@ import type { SyncSettings, UpstreamSettings } from './options.ts'
 import type { SourcePartition, SourceTopic, SyncPorts } from './ports.ts'
 import type { SyncPartitionState, SyncReason, SyncState, UpstreamState } from './state.ts'
 
+/** A partition that goes upstream, whether it does so already or not. */
+interface Wanted {
+  readonly name: string
+  readonly options: () => RunnerOptions
+}
+
 export class SyncRunner implements Sync {
   readonly #settings: SyncSettings
   readonly #ports: SyncPorts
@@ -97,7 +103,7 @@ export class SyncRunner implements Sync {
     this.#topics = this.#ports.log.topics()
     this.#warnedBefore = this.#warned
     this.#warned = new Set()
-    const wanted = new Map<string, { name: string; options: RunnerOptions }[]>()
+    const wanted = new Map<string, Wanted[]>()
     const targets = new Set<string>()
     for (const route of this.#settings.routes) {
       for (const topic of this.#topics) this.#take(route, topic, wanted, targets)
@@ -106,16 +112,11 @@ export class SyncRunner implements Sync {
       const runners = wanted.get(upstreamName) ?? []
       const names = new Set(runners.map(({ name }) => name))
       loop.keepOnly((name) => names.has(name))
-      for (const { name, options } of runners) if (!loop.has(name)) loop.add(name, options)
+      for (const { name, options } of runners) if (!loop.has(name)) loop.add(name, options())
     }
   }
 
-  #take(
-    route: Route,
-    topic: SourceTopic,
-    wanted: Map<string, { name: string; options: RunnerOptions }[]>,
-    targets: Set<string>,
-  ): void {
+  #take(route: Route, topic: SourceTopic, wanted: Map<string, Wanted[]>, targets: Set<string>): void {
     const target = this.#targetOf(route, topic)
     const loop = this.#loops.get(route.upstreamName)
     if (target === undefined || loop === undefined) return
@@ -128,7 +129,7 @@ export class SyncRunner implements Sync {
       }
       targets.add(place)
       const runners = wanted.get(route.upstreamName) ?? []
-      runners.push({ name: place, options: this.#runnerOptions(loop, route, topic, partition, target) })
+      runners.push({ name: place, options: () => this.#runnerOptions(loop, route, topic, partition, target) })
       wanted.set(route.upstreamName, runners)
     }
   }

@@ -159,6 +159,7 @@ export class StoreCatalog implements Catalog, DescriptorStore {
     return this.#change(async () => {
       checkName('stream', name)
       if (this.#registry.stream(name)) throw nameTaken('EDGE_STREAM_NAME_TAKEN', 'stream', name)
+      this.#checkCount('EDGE_TOO_MANY_STREAMS', 'streams', this.#registry.streams.size)
       const id = this.#registry.lowestStreamId()
       if (id >= MAX_STREAMS)
         throw new EdgeError('EDGE_TOO_MANY_STREAMS', `no more than ${MAX_STREAMS} streams are kept`)
@@ -206,6 +207,7 @@ export class StoreCatalog implements Catalog, DescriptorStore {
       if (id >= MAX_TOPICS_PER_STREAM) {
         throw new EdgeError('EDGE_TOO_MANY_TOPICS', `stream ${streamId} has ${MAX_TOPICS_PER_STREAM} topics already`)
       }
+      this.#checkCount('EDGE_TOO_MANY_TOPICS', 'topics', [...this.#registry.topics()].length)
       this.#checkRoomFor(spec.partitionCount, 0)
       // Rows of an earlier topic of that id, if their removal failed: they must not become this one's.
       if (this.#parts.metadata.hasGroupRows(streamId, id)) this.#parts.metadata.forget([{ streamId, topicId: id }], [])
@@ -385,11 +387,19 @@ export class StoreCatalog implements Catalog, DescriptorStore {
     return undefined
   }
 
+  /** Streams without topics, and topics without partitions, take memory too. */
+  #checkCount(code: 'EDGE_TOO_MANY_STREAMS' | 'EDGE_TOO_MANY_TOPICS', what: string, present: number): void {
+    const { maxPartitions } = this.#parts
+    if (present < maxPartitions) return
+    const text = `${present} ${what} exist and no more than ${maxPartitions} are allowed: delete some, or raise log.max_partitions`
+    throw new EdgeError(code, text, { details: { present, maxPartitions } })
+  }
+
   #checkRoomFor(count: number, min: 0 | 1): void {
     checkPartitionCount(count, min)
     const { maxPartitions } = this.#parts
     if (this.#partitionCount + count <= maxPartitions) return
-    const text = `${this.#partitionCount} partitions exist and ${maxPartitions} are allowed, ${count} more were asked for`
+    const text = `${this.#partitionCount} partitions exist and ${maxPartitions} are allowed, ${count} more were asked for: delete topics, or raise log.max_partitions`
     throw new EdgeError('EDGE_TOO_MANY_PARTITIONS', text, { details: { present: this.#partitionCount, maxPartitions } })
   }
 }

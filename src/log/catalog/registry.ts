@@ -7,7 +7,7 @@ import type { Partition, Stream, Topic, TopicOptions } from '../api.ts'
 import type { PartitionDescriptor, TopicDescriptor } from './descriptor.ts'
 import { IdPool } from './id-pool.ts'
 
-/** As in Iggy's ids and far above what memory bears; the bound of partitions strikes first. */
+/** As in Iggy's ids and far above what memory bears: there are no more of either than `max_partitions`. */
 export const MAX_STREAMS = 1_048_576
 export const MAX_TOPICS_PER_STREAM = 4096
 

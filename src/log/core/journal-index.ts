@@ -1,5 +1,6 @@
 /**
- * Where the batches of one partition lie in the journal: 16 bytes a batch in typed arrays, bounded by the journal's size.
+ * Where the batches of one partition lie in the journal: 16 bytes a batch in typed arrays, bounded by the journal's size. A
+ * partition without any has no arrays: thousands rest while a few are written.
  *
  * Entries come in order of their offsets and leave from the front, when the oldest journal file is recycled. Offsets are
  * kept as doubles (exact below 2^53): a search over bigints would make garbage at each step.
@@ -7,6 +8,7 @@
 import { assert } from '../../assert.ts'
 
 const FIRST_CAPACITY = 8
+const ENTRY_SIZE = 16
 /** A place is file number and position in one u32: positions are multiples of 8 below 64 MiB, files below 512. */
 const POSITION_BITS = 23
 const POSITION_UNIT = 8
@@ -14,10 +16,13 @@ export const MAX_JOURNAL_FILE_NUMBER = 510
 /** In the place of a file's number: the batch waits in memory to be written again, `position` is its place there. */
 export const IN_MEMORY = 511
 
+const NO_OFFSETS = new Float64Array(0)
+const NONE = new Uint32Array(0)
+
 export class JournalIndex {
-  #offsets = new Float64Array(FIRST_CAPACITY)
-  #places = new Uint32Array(FIRST_CAPACITY)
-  #sizes = new Uint32Array(FIRST_CAPACITY)
+  #offsets = NO_OFFSETS
+  #places = NONE
+  #sizes = NONE
   #start = 0
   #end = 0
 
@@ -89,7 +94,9 @@ export class JournalIndex {
     if (this.#start < this.#end) return
     this.#start = 0
     this.#end = 0
-    if (this.#offsets.length > FIRST_CAPACITY) this.#resize(FIRST_CAPACITY)
+    this.#offsets = NO_OFFSETS
+    this.#places = NONE
+    this.#sizes = NONE
   }
 
   #offsetAt(entry: number): number {
@@ -98,13 +105,20 @@ export class JournalIndex {
 
   /** Moves to the front when half is free, else doubles. */
   #makeRoom(): void {
-    this.#resize(this.#start >= this.#offsets.length / 2 ? this.#offsets.length : this.#offsets.length * 2)
+    const { length } = this.#offsets
+    const isHalfFree = length > 0 && this.#start >= length / 2
+    this.#resize(isHalfFree ? length : Math.max(length * 2, FIRST_CAPACITY))
   }
 
+  /** The three lie in one buffer: of a few batches its head is most of what they take. */
   #resize(capacity: number): void {
-    this.#offsets = copied(this.#offsets, new Float64Array(capacity), this.#start, this.#end)
-    this.#places = copied(this.#places, new Uint32Array(capacity), this.#start, this.#end)
-    this.#sizes = copied(this.#sizes, new Uint32Array(capacity), this.#start, this.#end)
+    const buffer = new ArrayBuffer(capacity * ENTRY_SIZE)
+    const offsets = new Float64Array(buffer, 0, capacity)
+    const places = new Uint32Array(buffer, offsets.byteLength, capacity)
+    const sizes = new Uint32Array(buffer, offsets.byteLength + places.byteLength, capacity)
+    this.#offsets = copied(this.#offsets, offsets, this.#start, this.#end)
+    this.#places = copied(this.#places, places, this.#start, this.#end)
+    this.#sizes = copied(this.#sizes, sizes, this.#start, this.#end)
     this.#end -= this.#start
     this.#start = 0
   }

@@ -171,7 +171,7 @@ export class LargeBatches {
       await new Promise<void>((resolve) => journal.onceRoom(resolve))
     }
     if (partition?.isRemoved) throw new EdgeError('EDGE_PARTITION_NOT_FOUND', 'the partition was deleted meanwhile')
-    if (segment !== undefined) partition?.externals.set(batch.fields.baseOffset, segment)
+    if (segment !== undefined) partition?.addExternal(batch.fields.baseOffset, segment)
     journal.append(batch, partition?.watermark.isBuffered === true, bodyView, tag)
     if (partition !== undefined) entered(batch.fields.count, recordsBytes.length)
   }

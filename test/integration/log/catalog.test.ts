@@ -117,6 +117,24 @@ test('wrong counts, names and limits are refused and leave nothing behind', asyn
   assert.deepEqual(readdirSync(join(world.folder, 'streams/0/topics')).sort(), ['0', '1'])
 })
 
+test('streams without topics, and topics without partitions, are bounded by the same number as partitions', async () => {
+  const { catalog } = await world.open(world.fileSystem(), 3)
+  for (const name of ['a', 'b', 'c']) await catalog.createStream(name)
+  await assert.rejects(catalog.createStream('d'), (error: EdgeError) => {
+    assert.equal(error.code, 'EDGE_TOO_MANY_STREAMS')
+    assert.match(error.message, /3 streams exist and no more than 3 are allowed: .*log\.max_partitions/)
+    return true
+  })
+  const create = (streamId: number, name: string) =>
+    catalog.createTopic(streamId, { name, partitionCount: 0, options: OPTIONS })
+  await create(0, 't')
+  await create(0, 'u')
+  await create(1, 't')
+  await assert.rejects(create(2, 't'), isCode('EDGE_TOO_MANY_TOPICS'))
+  await catalog.deleteStream(0)
+  await create(2, 't')
+})
+
 test('options and names change durably; the promise of a topic does not', async () => {
   let store = await world.open()
   await fillStore(store)

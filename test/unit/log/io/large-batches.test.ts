@@ -78,7 +78,7 @@ function createWorld() {
     key: 1,
     isRemoved: false,
     spec: { directory: 'streams/0/topics/0/1' },
-    externals: new Map(),
+    addExternal() {},
     watermark: { isBuffered: false },
     takeBack: (offset: bigint) => void takenBack.push(offset),
   } as unknown as LogPartition
