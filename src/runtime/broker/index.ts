@@ -67,7 +67,7 @@ export async function createBroker(options: BrokerOptions): Promise<RunningBroke
   const hasher = new PasswordHasher()
   const parts = { metadata: log.metadata, hasher, clock, logger, isReset: settings.broker.reset_root }
   const generatedRootPassword = await ensureRootUser(parts, options.root)
-  const dedup = new MessageDedup(log, clock)
+  const dedup = new MessageDedup(log, clock, settings.messageDeduplication.max_total_entries)
   await dedup.load()
   const sizes = new MessageSizes(log, logger)
 

@@ -5,14 +5,17 @@
  * that message keeps its promise. What is left of a batch goes in without a gap. After a restart the windows are made from
  * the newest messages, so a resend across a crash is recognised too.
  */
+import { randomInt } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
 import { EdgeError } from '../../errors.ts'
 import type { Durability, Log, Partition, ProducerTag, Receipt, Topic } from '../../log/index.ts'
 import type { RecordBatch } from '../../sdk/wire/batch.ts'
 import { RecordCursor, RecordWriter } from '../../sdk/wire/kernel/record-cursor.ts'
-import { type DedupLimits, DedupWindow, type SeenMessage } from './dedup.ts'
+import { type DedupLimits, DedupWindow, keepTogether, type SeenMessage } from './dedup.ts'
 
 const READ_BACK_BYTES = 256 * 1024
+/** Whether all windows together hold too much is looked at when so large a part of the bound was added, and so much is made free. */
+const CHECKED_SHARE = 16
 
 export interface DedupAppended {
   readonly partitionId: number
@@ -37,12 +40,17 @@ interface TopicWindow {
 export class MessageDedup {
   private readonly log: Log
   private readonly clock: Clock
+  /** Ids of all topics together. */
+  private readonly maxEntries: number
+  private addedCount = 0
+  private readonly seed = randomInt(2 ** 32)
   /** Not by number: the next topic gets those of a deleted one, and must not take its messages for sent before. */
   private readonly windows = new WeakMap<Topic, TopicWindow>()
 
-  constructor(log: Log, clock: Clock) {
+  constructor(log: Log, clock: Clock, maxEntries: number) {
     this.log = log
     this.clock = clock
+    this.maxEntries = maxEntries
   }
 
   /** Reads back the windows of all topics that have one. */
@@ -62,7 +70,7 @@ export class MessageDedup {
   }
 
   private openWindow(topic: Topic, limits: DedupLimits): TopicWindow {
-    const opened = { window: new DedupWindow(limits), flights: new Set<Flight>() }
+    const opened = { window: new DedupWindow(limits, this.seed), flights: new Set<Flight>() }
     this.windows.set(topic, opened)
     return opened
   }
@@ -147,7 +155,21 @@ export class MessageDedup {
     for (const [index, id] of kept.entries()) {
       if (id !== 0n) window.add(id, { partitionId, offset: appended.baseOffset + BigInt(index) }, nowUs)
     }
+    this.added(kept.length)
     return { partitionId, baseOffset: appended.baseOffset, promise: appended.promise }
+  }
+
+  private added(count: number): void {
+    this.addedCount += count
+    const checkedCount = Math.floor(this.maxEntries / CHECKED_SHARE)
+    if (this.addedCount < checkedCount) return
+    this.addedCount = 0
+    keepTogether(this.allWindows(), this.maxEntries - checkedCount, this.nowUs())
+  }
+
+  private allWindows(): DedupWindow[] {
+    const topics = [...this.log.catalog.streams.values()].flatMap((stream) => [...stream.topics.values()])
+    return topics.flatMap((topic) => this.windows.get(topic)?.window ?? [])
   }
 
   /**
@@ -163,30 +185,35 @@ export class MessageDedup {
     from: ReadonlyMap<Partition, bigint> = new Map(),
   ): Promise<ReadonlyMap<Partition, bigint>> {
     const ends = new Map<Partition, bigint>()
-    const found: { id: bigint; message: SeenMessage; atUs: bigint }[] = []
+    const maxCount = Math.min(limits.maxEntries, this.maxEntries)
+    window.resize({ ...limits, maxEntries: maxCount })
+    // Between the clock of the messages and that of the window.
+    const aheadUs = this.clock.wallUs() - this.nowUs()
     for (const partition of topic.partitions) {
-      const young = from.get(partition) ?? (await partition.offsetAt(this.clock.wallUs() - limits.expiryUs))
-      const newest = partition.visibleEnd - BigInt(limits.maxEntries)
+      const oldestUs = window.oldestUs ?? this.nowUs() - limits.expiryUs
+      const young = from.get(partition) ?? (await partition.offsetAt(max(oldestUs + aheadUs, 0n)))
+      const newest = partition.visibleEnd - BigInt(maxCount)
       let offset = max(max(young, newest), partition.logStartOffset)
       while (offset < partition.visibleEnd) {
-        const bounds = { fromOffset: offset, maxCount: limits.maxEntries, maxBytes: READ_BACK_BYTES }
+        const bounds = { fromOffset: offset, maxCount, maxBytes: READ_BACK_BYTES }
         const reading = partition.read(bounds)
         // What comes at once is used up at once: its views end with the next call of the log.
         const read = reading instanceof Promise ? await reading : reading
         for (const batch of read.batches) {
           for (const [index, id] of idsOf(batch).entries()) {
             const message = { partitionId: partition.partitionId, offset: batch.baseOffset + BigInt(index) }
-            if (id !== 0n && index >= batch.skip) found.push({ id, message, atUs: batch.appendTimeUs })
+            if (id !== 0n && index >= batch.skip)
+              window.load(id, message, min(batch.appendTimeUs - aheadUs, this.nowUs()))
           }
         }
         if (read.nextOffset <= offset) break
         offset = read.nextOffset
       }
       ends.set(partition, offset)
+      window.loaded()
     }
-    found.sort((left, right) => Number(left.atUs - right.atUs))
-    const [nowUs, wallUs] = [this.nowUs(), this.clock.wallUs()]
-    for (const { id, message, atUs } of found) window.add(id, message, nowUs - max(wallUs - atUs, 0n))
+    window.resize(limits)
+    this.added(window.size)
     return ends
   }
 
@@ -265,6 +292,10 @@ function without(batch: RecordBatch, seen: readonly (SeenMessage | undefined)[])
 
 function isWithin(flight: Flight, message: SeenMessage): boolean {
   return flight.partitionId === message.partitionId && message.offset >= flight.from && message.offset < flight.end
+}
+
+function min(left: bigint, right: bigint): bigint {
+  return left < right ? left : right
 }
 
 function max(left: bigint, right: bigint): bigint {

@@ -54,6 +54,10 @@ export const CONSUMER_GROUP_SETTINGS = {
 export const MESSAGE_DEDUPLICATION_SETTINGS = {
   enabled: boolean(false, 'New topics drop messages whose id they have seen, unless the topic says otherwise.'),
   max_entries: integer({ default: 10_000, min: 1, max: 1_000_000 }, 'Message ids a topic remembers.'),
+  max_total_entries: integer(
+    { default: 200_000, min: 1, max: 10_000_000 },
+    'Message ids all topics remember together, 44 to 88 bytes each; the topics that remember most forget their oldest ones first.',
+  ),
   expiry: duration({ default: MINUTE_MS, min: SECOND_MS, max: 7 * DAY_MS }, 'How long a message id is remembered.'),
 } as const
 

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { EdgeError } from '../../../../src/errors.ts'
+import { MESSAGE_DEDUPLICATION_SETTINGS } from '../../../../src/runtime/broker/settings.ts'
 import { decodeRecords } from '../../../../src/sdk/wire/messages.ts'
+import { defaultsOf } from '../../../../src/setting.ts'
 import { type BrokerWorld, batchOf, createBrokerWorld } from '../../../support/broker-world.ts'
 
 const WINDOW = { maxEntries: 100, expiryUs: 60_000_000n }
@@ -12,6 +14,39 @@ async function withTopic(): Promise<BrokerWorld> {
   await world.broker.createTopic(world.root, 's', { name: 't', partitionCount: 2, options: { dedupWindow: WINDOW } })
   return world
 }
+
+test('topics together remember no more ids than they may, also after a restart; a quiet one keeps its own', async () => {
+  const messageDeduplication = { ...defaultsOf(MESSAGE_DEDUPLICATION_SETTINGS), max_total_entries: 160 }
+  await using world = await createBrokerWorld({ settings: { messageDeduplication } })
+  await world.broker.createStream(world.root, 's')
+  for (const name of ['quiet', 'a', 'b', 'c'])
+    await world.broker.createTopic(world.root, 's', { name, partitionCount: 1, options: { dedupWindow: WINDOW } })
+  /** @returns whether it was stored as new. */
+  const sendTo = async ({ broker, root }: BrokerWorld, topic: string, id: number): Promise<boolean> => {
+    const before = broker.topic(root, 's', topic)?.partitions[0]?.nextOffset
+    await new Promise<void>((resolve) => {
+      const batch = batchOf([BigInt(id), 'x'])
+      broker.send(root, 's', topic, { kind: 'balanced' }, batch, { settled: () => resolve() })
+    })
+    return broker.topic(root, 's', topic)?.partitions[0]?.nextOffset !== before
+  }
+  for (let id = 1; id <= 10; id++) await sendTo(world, 'quiet', id)
+  for (const topic of ['a', 'b', 'c']) for (let id = 1; id <= 100; id++) await sendTo(world, topic, id)
+  await using restarted = await world.restart()
+  for (const each of [world, restarted]) {
+    // From the newest on, which changes nothing as long as they are known.
+    const known = async (topic: string, from: number): Promise<number> => {
+      let count = 0
+      while (from - count > 0 && !(await sendTo(each, topic, from - count))) count++
+      return count
+    }
+    const counts = [await known('quiet', 10), await known('a', 100), await known('b', 100), await known('c', 100)]
+    assert.equal(counts[0], 10)
+    const sum = counts.reduce((total, count) => total + count, 0)
+    assert.ok(sum <= 160 && sum >= 120, `${counts}`)
+    assert.ok(Math.min(...counts.slice(1)) >= 40, `${counts}`)
+  }
+})
 
 function send(world: BrokerWorld, partitionId: number, ...messages: readonly (readonly [bigint, string])[]) {
   const settled = Promise.withResolvers<void>()
