@@ -54,14 +54,16 @@ interface Slot {
 export class ConsumerGroup {
   private readonly timeoutUs: number
   private readonly members: Member[] = []
-  private slots: Slot[]
+  private partitionCount: number
+  /** One for each partition; none while nobody is a member: names that programs make up are many, and never deleted. */
+  private slots: Slot[] = []
   private nextMemberId = 0
   private nextTenure = 1
   private generationNumber = 0n
 
   constructor(partitionCount: number, timeoutUs = REBALANCING_TIMEOUT_US) {
     this.timeoutUs = timeoutUs
-    this.slots = Array.from({ length: partitionCount }, emptySlot)
+    this.partitionCount = partitionCount
   }
 
   /** Grows with every change of the assignment. */
@@ -71,6 +73,15 @@ export class ConsumerGroup {
 
   get isEmpty(): boolean {
     return this.members.length === 0
+  }
+
+  get memberCount(): number {
+    return this.members.length
+  }
+
+  /** Places of partitions that are kept now. */
+  get slotCount(): number {
+    return this.slots.length
   }
 
   /** In order of joining. */
@@ -95,6 +106,7 @@ export class ConsumerGroup {
       lost: new Map(),
       hasCommitted: false,
     }
+    if (this.members.length === 0) this.slots = Array.from({ length: this.partitionCount }, emptySlot)
     this.members.push(member)
     if (this.members.length === 1) this.assignAll(nowUs)
     else this.moveSurplus(nowUs)
@@ -107,27 +119,30 @@ export class ConsumerGroup {
     const index = this.members.findIndex((member) => member.clientId === clientId)
     if (index < 0) return false
     this.members.splice(index, 1)
-    this.assignAll(nowUs)
+    if (this.members.length === 0) this.slots = []
+    else this.assignAll(nowUs)
     this.generationNumber++
     return true
   }
 
   /** The topic has another number of partitions now. */
   repartition(partitionCount: number, nowUs: number): void {
-    if (partitionCount === this.slots.length) return
+    if (partitionCount === this.partitionCount) return
+    this.partitionCount = partitionCount
+    this.generationNumber++
+    if (this.members.length === 0) return
     const kept = this.slots.slice(0, partitionCount)
     // One that is made anew later is another one.
     for (let id = partitionCount; id < this.slots.length; id++) this.slots[id]?.owner?.lost.set(id, 'untold')
     while (kept.length < partitionCount) kept.push(emptySlot())
     this.slots = kept
     this.assignAll(nowUs)
-    this.generationNumber++
   }
 
   /** The group is gone: nothing that is still being read is answered, and nobody is a member. */
   dissolve(): void {
     this.members.length = 0
-    this.assignAll(0)
+    this.slots = []
     this.generationNumber++
   }
 

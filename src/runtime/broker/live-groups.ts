@@ -1,5 +1,14 @@
 /** Consumer groups that have, or had, members since the start. What is durable of a group is its name and its offsets. */
+import { EdgeError } from '../../errors.ts'
 import { ConsumerGroup } from './consumer-groups.ts'
+
+/**
+ * What all groups that have members may hold, in places of partitions: some 80 bytes each, 5 MiB. A program that joins groups
+ * under ever new names, or a thousand clients that join all there are, would take any memory.
+ */
+export const MAX_GROUP_PLACES = 65_536
+/** A membership takes as much as so many places. */
+const PLACES_PER_MEMBER = 8
 
 export interface LiveGroup {
   readonly streamId: number
@@ -22,9 +31,10 @@ export class LiveGroups {
     return this.streams.get(streamId)?.get(topicId)?.get(groupId)
   }
 
-  /** @returns whether the client was no member before. */
+  /** @returns whether the client was no member before. @throws EDGE_LIMIT_REACHED over `MAX_GROUP_PLACES`. */
   join(place: Omit<LiveGroup, 'assignment'>, partitionCount: number, clientId: number, nowUs: number): boolean {
     const group = this.find(place.streamId, place.topicId, place.groupId) ?? this.add(place, partitionCount)
+    if (!group.assignment.has(clientId)) this.checkPlaces(group.assignment.isEmpty ? partitionCount : 0)
     const ofClient = this.byClient.get(clientId) ?? new Set()
     this.byClient.set(clientId, ofClient.add(group))
     return group.assignment.join(clientId, nowUs)
@@ -91,6 +101,19 @@ export class LiveGroups {
         for (const group of groups.values()) group.assignment.expirePromises(nowUs)
       }
     }
+  }
+
+  private checkPlaces(moreSlots: number): void {
+    let count = moreSlots + PLACES_PER_MEMBER
+    for (const topics of this.streams.values()) {
+      for (const groups of topics.values()) {
+        for (const { assignment } of groups.values())
+          count += assignment.slotCount + assignment.memberCount * PLACES_PER_MEMBER
+      }
+    }
+    if (count <= MAX_GROUP_PLACES) return
+    const text = `members and partitions of all consumer groups together: at most ${MAX_GROUP_PLACES} places, ${count} are wanted: leave some groups`
+    throw new EdgeError('EDGE_LIMIT_REACHED', text, { details: { limit: MAX_GROUP_PLACES } })
   }
 
   private add(place: Omit<LiveGroup, 'assignment'>, partitionCount: number): LiveGroup {
