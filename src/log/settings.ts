@@ -83,7 +83,7 @@ export const LOG_SETTINGS = {
   ),
   max_consumer_offsets: integer(
     { default: 1024, min: 1, max: 65_536 },
-    'Consumers, groups and devices whose offsets one partition keeps.',
+    'Consumers, groups and devices whose offsets one partition keeps; all partitions together keep 131072.',
   ),
   max_publishers: integer(
     { default: 10_000, min: 1, max: 1_000_000 },

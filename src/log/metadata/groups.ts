@@ -4,6 +4,8 @@ import { isNameValid } from '../catalog/name.ts'
 import type { Connection } from './connection.ts'
 
 export const MAX_GROUPS_PER_TOPIC = 4096
+/** Of all topics: their names are in memory, some 200 bytes each. Over HTTP a poll makes the group that it names. */
+export const MAX_GROUPS = 16_384
 
 interface SqlGroup {
   stream_id: number
@@ -62,9 +64,11 @@ export class Groups {
     if (groups.byId.size >= MAX_GROUPS_PER_TOPIC) {
       throw new EdgeError(
         'EDGE_LIMIT_REACHED',
-        `topic ${streamId}/${topicId} has ${MAX_GROUPS_PER_TOPIC} groups already`,
+        `topic ${streamId}/${topicId} has ${MAX_GROUPS_PER_TOPIC} groups already: delete some`,
       )
     }
+    if (this.#groupCount() >= MAX_GROUPS)
+      throw new EdgeError('EDGE_LIMIT_REACHED', `all topics have ${MAX_GROUPS} groups already: delete some`)
     const row: GroupRow = { streamId, topicId, id: groups.nextId, name }
     this.#connection.durably(() => {
       this.#insert.run(streamId, topicId, row.id, name)
@@ -108,6 +112,12 @@ export class Groups {
       const [streamId = 0, topicId = 0] = text.split('/').map(Number)
       return { streamId, topicId }
     })
+  }
+
+  #groupCount(): number {
+    let count = 0
+    for (const { byId } of this.#topics.values()) count += byId.size
+    return count
   }
 
   #load(): void {

@@ -8,8 +8,14 @@ export class PendingTable<Column extends string | number, Value> {
   readonly #rows = new Map<number, Map<Column, Value>>()
   /** Of each row that changed: whether the disk has it, in whatever state. */
   readonly #pending = new Map<number, Map<Column, boolean>>()
+  #rowCount = 0
   #pendingCount = 0
   #removedCount = 0
+
+  /** Rows of all partitions. */
+  get rowCount(): number {
+    return this.#rowCount
+  }
 
   /** Rows that changed since they were last written. */
   get pendingCount(): number {
@@ -40,13 +46,16 @@ export class PendingTable<Column extends string | number, Value> {
 
   /** Puts a row that came from the disk: nothing to write. */
   load(partitionKey: number, column: Column, value: Value): void {
-    this.#rowsOf(partitionKey).set(column, value)
+    const rows = this.#rowsOf(partitionKey)
+    if (!rows.has(column)) this.#rowCount++
+    rows.set(column, value)
   }
 
   set(partitionKey: number, column: Column, value: Value): void {
     const rows = this.#rowsOf(partitionKey)
     if (!rows.has(column) && this.#isPending(partitionKey, column)) this.#removedCount--
     this.#touch(partitionKey, column, rows.has(column))
+    if (!rows.has(column)) this.#rowCount++
     rows.set(column, value)
   }
 
@@ -59,6 +68,7 @@ export class PendingTable<Column extends string | number, Value> {
   delete(partitionKey: number, column: Column): boolean {
     const rows = this.#rows.get(partitionKey)
     if (!rows?.delete(column)) return false
+    this.#rowCount--
     if (rows.size === 0) this.#rows.delete(partitionKey)
     if (this.#pending.get(partitionKey)?.get(column) === false) {
       this.#settle(partitionKey, column)

@@ -22,6 +22,11 @@ const WRITE_INTERVAL_MS = 1000
 const RETRY_INTERVAL_MS = 5000
 /** Rows of one transaction: about 10 ms on a small gateway. What is left goes with the next one. */
 const WRITE_ROWS_MAX = 4096
+/**
+ * Offsets of all partitions together, 54 bytes each: 7 MB. As many for each partition as may be configured would be more than
+ * there is memory.
+ */
+export const TOTAL_OFFSETS_MAX = 131_072
 /** Rows that were removed and wait to be removed from the database, too: one that takes no writes keeps them waiting. */
 export const REMOVED_ROWS_MAX = 65_536
 
@@ -76,6 +81,13 @@ export class Progress {
         'EDGE_TOO_MANY_OFFSETS',
         `partition key ${partitionKey} keeps the offsets of ${this.#options.maxConsumerOffsets} consumers already: delete some`,
         { details: { partitionKey, limit: this.#options.maxConsumerOffsets } },
+      )
+    }
+    if (isNew && this.#offsets.rowCount >= TOTAL_OFFSETS_MAX) {
+      throw new EdgeError(
+        'EDGE_TOO_MANY_OFFSETS',
+        `all partitions together keep ${TOTAL_OFFSETS_MAX} offsets of consumers already: delete some`,
+        { details: { partitionKey, limit: TOTAL_OFFSETS_MAX } },
       )
     }
     if (isNew && this.#offsets.removedCount >= REMOVED_ROWS_MAX) {
