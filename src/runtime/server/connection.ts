@@ -14,7 +14,13 @@ import { decodeCommand } from '../../sdk/wire/commands/index.ts'
 import type { Dialect } from '../../sdk/wire/dialect.ts'
 import type { ByteSession, ByteTransport } from './byte-session.ts'
 import { type Bound, ClientBinding } from './client-binding.ts'
-import { MAX_SENDS_IN_FLIGHT, OUTPUT_GATHER_BYTES, SMALL_REQUEST_BYTES, UNDECIDED_TIMEOUT_MS } from './defaults.ts'
+import {
+  MAX_COMMAND_BYTES,
+  MAX_SENDS_IN_FLIGHT,
+  OUTPUT_GATHER_BYTES,
+  SMALL_REQUEST_BYTES,
+  UNDECIDED_TIMEOUT_MS,
+} from './defaults.ts'
 import type { IncomingRequest, Protocol, Reply } from './protocol.ts'
 import { BudgetShare } from './request-budget.ts'
 import { SendQueue } from './send-queue.ts'
@@ -211,8 +217,7 @@ export class Connection implements ByteSession {
     this.ownedFrame = held
     if (held !== null) return held
     const frame = this.session.next()
-    if (frame !== null) this.share.release()
-    else this.takeShare()
+    if (frame === null) this.takeShare()
     return frame
   }
 
@@ -221,9 +226,11 @@ export class Connection implements ByteSession {
     const request = protocol.decode(frame)
     const isSend = request.code === CODE.sendMessages
     if (this.mustWait(request.code, frame)) return
+    // Not before: what waits is held.
+    this.share.release()
     client.lastSeenUs = this.lastProgressUs
     this.countRequest()
-    const refusal = protocol.refusal(request)
+    const refusal = protocol.refusal(request) ?? (isSend ? null : refusalOfSize(request, frame.length))
     if (refusal !== null) this.refuse(refusal)
     else if (isSend) this.send(request)
     else this.handle(protocol, request)
@@ -291,6 +298,7 @@ export class Connection implements ByteSession {
     if (frame === null || this.binding.bound === null) return
     this.heldFrame = null
     this.waits = null
+    this.share.release()
     const { protocol } = this.binding.bound
     this.countRequest()
     const request = protocol.decode(frame)
@@ -476,6 +484,16 @@ const INVALID_COMMAND = 3
 const LARGE_ANSWERS: ReadonlySet<number> = new Set([CODE.pollMessages, CODE.pollMessagesOnPrimary, CODE.getSnapshot])
 
 const isLarge = (code: number): boolean => LARGE_ANSWERS.has(code)
+
+/** Lists of commands become objects, ten times as large, and before anybody asks whether the caller may do that. */
+function refusalOfSize(request: IncomingRequest, sizeBytes: number): Reply | null {
+  if (sizeBytes <= MAX_COMMAND_BYTES) return null
+  const expected = `expected at most ${MAX_COMMAND_BYTES} bytes where no messages are sent, found ${sizeBytes}`
+  const error = new EdgeError('EDGE_FRAME_TOO_LARGE', `command ${request.code}: ${expected}`, {
+    details: { sizeBytes },
+  })
+  return (writer) => request.writeFailure(writer, error)
+}
 
 function decodeSend(dialect: Dialect, payloadView: Uint8Array) {
   const request = decodeCommand(dialect, CODE.sendMessages, payloadView)

@@ -88,6 +88,8 @@ export const FIRST_BYTES_TIMEOUT_MS = 30 * SECOND_MS
 export const MAX_SENDS_IN_FLIGHT = 256
 /** Requests up to this size are received without asking the budget. */
 export const SMALL_REQUEST_BYTES = 64 * KIB
+/** Any request but a send: rights to thirty thousand topics, the longest there is, fit. */
+export const MAX_COMMAND_BYTES = 256 * KIB
 /** Replies of one turn are gathered up to this size, then written. */
 export const OUTPUT_GATHER_BYTES = 256 * KIB
 /** Room for them in the kernels' memory: a poll of a thousand readings fits beside what was gathered before it. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { ALL_PERMISSIONS } from '../../../../src/runtime/broker/permissions.ts'
 import type { ByteTransport } from '../../../../src/runtime/server/byte-session.ts'
 import { Connection } from '../../../../src/runtime/server/connection.ts'
 import { MAX_SENDS_IN_FLIGHT } from '../../../../src/runtime/server/defaults.ts'
@@ -352,6 +353,37 @@ describe('large requests', () => {
     it.connection.closed()
     await eventually(() => !second.isPaused)
     other.closed()
+  })
+
+  test('keep their part of the budget while they wait for room in the log', async () => {
+    await using it = await connect(200_000)
+    await it.ready()
+    it.world.log.isRoomLeft = false
+    it.connection.receive(send('x'.repeat(150_000)).subarray(0, 1000))
+    it.connection.receive(send('x'.repeat(150_000)).subarray(1000))
+    assert.ok(it.server.budget.inUseBytes > 150_000)
+    it.world.clock.passMs(it.server.limits.roomTimeoutMs + 1)
+    it.connection.sweep(it.world.clock.monotonicUs())
+    await eventually(() => it.transport.statuses().length === 1)
+    assert.equal(it.server.budget.inUseBytes, 0)
+  })
+
+  test('are sends: a command of that size is refused before its lists become objects, and the connection goes on', async () => {
+    await using it = await connect()
+    await it.ready()
+    const rights = { readTopics: true, pollMessages: true, sendMessages: true }
+    const topics = Array.from({ length: 40_000 }, (_, topicId) => ({
+      ...rights,
+      topicId,
+      manageTopic: true,
+      readTopic: true,
+    }))
+    const stream = { ...rights, streamId: 1, manageStream: true, readStream: true, manageTopics: true, topics }
+    const permissions = { ...ALL_PERMISSIONS, streams: [stream] }
+    const command = frameOf({ code: CODE.updatePermissions, body: { user: 1, permissions } })
+    it.connection.receive(Buffer.concat([command, PING]))
+    assert.deepEqual(it.transport.statuses(), [3, 0])
+    assert.equal(it.transport.isEnded, false)
   })
 
   test('are not begun for a client that is not logged in, and take nothing of the budget', async () => {
