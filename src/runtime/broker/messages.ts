@@ -8,7 +8,7 @@ import { consumerIdOf, getGroupRow, memberOf, notOwned } from './consumers.ts'
 import { type BrokerContext, getTopic, partitionMissing } from './context.ts'
 import type { LiveGroup } from './live-groups.ts'
 import { usableMemoryBytes } from './machine-stats.ts'
-import { answerLimit, currentOffset, lastOffsetOf, type StartingPoint, startOffset } from './polling.ts'
+import { answerLimit, currentOffset, fittingAsText, lastOffsetOf, type StartingPoint, startOffset } from './polling.ts'
 import { hasPersistedOffsets } from './topic-options.ts'
 
 type Messages = Pick<Broker, 'send' | 'poll' | 'flush' | 'partition'>
@@ -141,12 +141,12 @@ export function createMessages(context: BrokerContext): Messages {
     const read = partition.read({ fromOffset, maxCount, maxBytes })
     // What a read promised stays as it is.
     return read instanceof Promise
-      ? read.then((result) => finish(target, request, result))
-      : finish(target, request, read)
+      ? read.then((result) => finish(target, request, answered(result, dialect)))
+      : finish(target, request, answered(read, dialect))
   }
 
   /** Commits what is about to be answered. Views of the batches are still valid: nothing here calls the log. */
-  function finish(target: PollTarget, request: PollRequest, read: ReadResult): PollResult | Promise<PollResult> {
+  function finish(target: PollTarget, request: PollRequest, read: Answered): PollResult | Promise<PollResult> {
     const { topic, partition, consumerId, membership } = target
     if (membership?.group.assignment.isCurrent(partition.partitionId, membership.tenure) === false) {
       throw notOwned(partition.partitionId, membership.row)
@@ -195,6 +195,15 @@ export function createMessages(context: BrokerContext): Messages {
   function isPurged({ key, visibleEnd, logStartOffset }: Partition): boolean {
     return visibleEnd === logStartOffset && [...log.metadata.offsetsOf(key)].length === 0
   }
+}
+
+type Answered = Pick<ReadResult, 'batches' | 'messageCount'>
+
+/** Before anything is committed: what is not answered was not seen. */
+function answered(read: ReadResult, dialect: Dialect): Answered {
+  if (dialect !== 'http') return read
+  const batches = fittingAsText(read.batches)
+  return { batches, messageCount: batches.reduce((count, { take }) => count + take, 0) }
 }
 
 /** Views of what was read at once do not outlive the turn, a promise does: what goes through one owns its bytes. */

@@ -1,5 +1,6 @@
 /** Where a poll starts and what it says of the partition. Pure. */
 import type { StoredBatch } from '../../sdk/wire/batch.ts'
+import { RecordCursor } from '../../sdk/wire/kernel/record-cursor.ts'
 import { MIB } from '../../setting.ts'
 import type { Dialect } from './api.ts'
 
@@ -19,11 +20,46 @@ const MAX_BYTES_OF: Readonly<Record<Dialect, number>> = {
   edge: 8 * MIB,
 }
 
+/** What an answer of text may take of the heap, about: as much as one large message of `MAX_BYTES_OF` does. */
+const MAX_TEXT_BYTES = 12 * MIB
+/** A message without payload and headers, as an object and as text. */
+const MESSAGE_TEXT_BYTES = 400
+/** Base64. */
+const PAYLOAD_TEXT_GROWTH = 1.4
+/** A header of twelve bytes becomes four objects. */
+const HEADERS_TEXT_GROWTH = 24
+
 /** @returns the bytes of messages that one poll answers at most. */
 export function answerLimit(dialect: Dialect, setting: number | 'auto', memoryBytes: number): number {
   const wanted = setting === 'auto' ? Math.max(MIN_AUTO_BYTES, Math.floor(memoryBytes / MEMORY_SHARE)) : setting
   return Math.min(wanted, MAX_BYTES_OF[dialect])
 }
+
+/**
+ * @param batches what was read. Tiny messages, and many small headers, are far larger as text than as bytes.
+ * @returns as many of their messages as an answer of text may have, always at least one.
+ */
+export function fittingAsText(batches: readonly StoredBatch[], maxBytes = MAX_TEXT_BYTES): readonly StoredBatch[] {
+  const fitting: StoredBatch[] = []
+  let textBytes = 0
+  for (const batch of batches) {
+    const cursor = new RecordCursor(batch.recordsView, batch.baseOriginUs)
+    let take = 0
+    // Records that do not lie in their batch are told of when they are read for the answer.
+    for (let index = 0; index < batch.skip + batch.take && cursor.next(); index++) {
+      if (index < batch.skip) continue
+      textBytes += textBytesOf(cursor)
+      if (textBytes > maxBytes && take + fitting.length > 0)
+        return take === 0 ? fitting : [...fitting, { ...batch, take }]
+      take++
+    }
+    fitting.push(batch)
+  }
+  return fitting
+}
+
+const textBytesOf = ({ payloadSize, headersSize }: RecordCursor): number =>
+  MESSAGE_TEXT_BYTES + payloadSize * PAYLOAD_TEXT_GROWTH + headersSize * HEADERS_TEXT_GROWTH
 
 /** The ends of a partition that a poll sees. */
 export interface VisibleRange {

@@ -19,6 +19,8 @@ const U64_MAX = 2n ** 64n - 1n
 const U128_MAX = 2n ** 128n - 1n
 const NO_BYTES = new Uint8Array(0)
 const MAX_KEY_BYTES = 255
+/** Messages of one request: until they are packed each takes some 350 bytes of the heap, whatever its payload. */
+const MAX_MESSAGES = 16_384
 
 const HEADER_KINDS = [
   ...['raw', 'string', 'bool', 'int8', 'int16', 'int32', 'int64', 'int128'],
@@ -116,4 +118,7 @@ export interface SendBody {
 }
 
 /** The one body in which an unknown field is an error, as in Iggy. */
-export const sendBody: Shape<SendBody> = object({ partitioning, messages: list(message) }, { isClosed: true })
+export const sendBody: Shape<SendBody> = object(
+  { partitioning, messages: list(message, MAX_MESSAGES) },
+  { isClosed: true },
+)

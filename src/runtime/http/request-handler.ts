@@ -69,7 +69,7 @@ export class RequestHandler {
       headers: incoming.headers,
       caller,
       isKnown,
-      body: (shape) => this.options.bodies.readJson(incoming, shape),
+      body: (shape) => this.options.bodies.readJson(incoming, shape, isKnown),
     }
     return await route.handle(request)
   }

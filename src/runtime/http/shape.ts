@@ -84,9 +84,10 @@ export function optional<T>(shape: Shape<T>): Shape<T | undefined> {
   return Object.assign(decode, { isOptional: true })
 }
 
-export function list<T>(shape: Shape<T>): Shape<readonly T[]> {
+export function list<T>(shape: Shape<T>, maxCount = Number.POSITIVE_INFINITY): Shape<readonly T[]> {
   return (found, path) => {
     if (!Array.isArray(found)) throw wrongShape(path, `invalid type: ${describe(found)}, expected a sequence`)
+    if (found.length > maxCount) throw rejection(413, `${path}: expected at most ${maxCount}, found ${found.length}`)
     return found.map((each, index) => shape(each, `${path}[${index}]`))
   }
 }

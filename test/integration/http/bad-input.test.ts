@@ -102,6 +102,44 @@ test('bodies held at the same time are bounded: one more is asked to come again'
   held.destroy()
 })
 
+test('what anybody may send without a token is small', async () => {
+  await using server = await startTestHttp()
+  const login = (username: string) =>
+    fetch(`${server.url}/users/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ username, password: 'iggy' }),
+    })
+  assert.equal((await login('iggy')).status, 200)
+  assert.equal((await login('x'.repeat(16 * 1024))).status, 413)
+})
+
+test('a body of more values than fit into memory as objects is refused before it is parsed', async () => {
+  await using server = await startTestHttp()
+  await server.broker.createStream({ dialect: 'http', userId: 0, client: null }, 's')
+  const topic = { name: 't', partitionCount: 1, options: {} }
+  await server.broker.createTopic({ dialect: 'http', userId: 0, client: null }, 's', topic)
+  const post = async (body: string): Promise<readonly [number, string]> => {
+    const headers = { 'content-type': 'application/json', authorization: 'Basic aWdneTppZ2d5' }
+    const path = `${server.url}/streams/s/topics/t/messages`
+    const answer = await fetch(path, { method: 'POST', headers, body })
+    return [answer.status, await answer.text()]
+  }
+  const many = (value: string, count: number) => `[${Array.from({ length: count }, () => value).join(',')}]`
+  assert.equal((await post('['.repeat(90_000) + ']'.repeat(90_000)))[0], 422)
+  for (const value of ['{}', '[]', '1', '"a"', '{"a":{}}']) {
+    const [status, text] = await post(many(value, 150_000))
+    assert.deepEqual([status, /more than 100000 values/.test(text)], [413, true], value)
+  }
+  // Commas and brackets of texts are none, whatever stands before them.
+  const [status, text] = await post(JSON.stringify({ a: `\\"${',[{'.repeat(100_000)}` }))
+  assert.deepEqual([status, /unknown field/.test(text)], [422, true])
+  const send = (count: number) =>
+    post(`{"partitioning":{"kind":"balanced","value":""},"messages":${many('{"payload":"eA=="}', count)}}`)
+  assert.deepEqual((await send(16_385))[0], 413)
+  assert.deepEqual((await send(16_384))[0], 201)
+})
+
 test('JSON of any shape on every route that takes a body is refused as Iggy refuses it, never with 500', async () => {
   await using server = await startTestHttp()
   const headers = { authorization: 'Basic aWdneTppZ2d5', 'content-type': 'application/json' }
@@ -122,7 +160,7 @@ test('JSON of any shape on every route that takes a body is refused as Iggy refu
     ['POST', '/streams/0/topics/0/consumer-groups'],
     ['POST', '/snapshot'],
   ]
-  const deep = '['.repeat(50_000) + ']'.repeat(50_000)
+  const deep = '['.repeat(8000) + ']'.repeat(8000)
   const bodies: readonly (readonly [string | Uint8Array<ArrayBuffer>, number])[] = [
     ['', 400],
     ['{', 400],

@@ -7,6 +7,7 @@ import { type TestContext, test } from 'node:test'
 import { LOG_SETTINGS } from '../../../../src/log/index.ts'
 import { MESSAGE_DEDUPLICATION_SETTINGS } from '../../../../src/runtime/broker/settings.ts'
 import { connect } from '../../../../src/sdk/index.ts'
+import { encodeRecords } from '../../../../src/sdk/wire/messages.ts'
 import { type EdgeProcess, MAIN, startEdgeProcess } from '../../../support/edge-process.ts'
 
 /** As in the executable. From the checkout V8 holds some 8 MiB more: the text of the sources. */
@@ -102,4 +103,31 @@ test('more topics with deduplication than ids are remembered for', async (contex
   await using client = await connectTo(edge)
   const { currentOffset } = await client.messages.poll('s', `t${topicCount - 1}`, { partitionId: 0, count: 1 })
   assert.equal(currentOffset, BigInt(max_entries.default - 1))
+})
+
+test('polls over HTTP of as many tiny messages, or small headers, as there may be', async (context) => {
+  await using edge = await start(place(context), {})
+  await using client = await connectTo(edge)
+  await client.streams.create('s')
+  await client.topics.create('s', 'tiny')
+  await client.topics.create('s', 'headed')
+  const tiny = Array.from({ length: 1000 }, () => ({ payload: new Uint8Array(1) }))
+  const one = Uint8Array.of(2, 1, 0, 0, 0, 107, 1, 1, 0, 0, 0, 5)
+  const headers = new Uint8Array(8000 * one.length)
+  for (let at = 0; at < headers.length; at += one.length) headers.set(one, at)
+  for (let count = 0; count < 100; count++) await client.messages.send('s', 'tiny', { kind: 'balanced' }, tiny)
+  for (let count = 0; count < 40; count++) {
+    const batch = encodeRecords([{ payload: new Uint8Array(1), userHeaders: headers, originUs: 5n }])
+    await client.messages.sendBatch('s', 'headed', { kind: 'balanced' }, batch)
+  }
+  for (const topic of ['tiny', 'headed']) {
+    for (let offset = 0; offset < 40; ) {
+      const query = `partition_id=0&kind=offset&value=${offset}&count=100000`
+      const url = `http://${edge.http}/streams/s/topics/${topic}/messages?${query}`
+      const answer = await fetch(url, { headers: { authorization: 'Basic aWdneTppZ2d5' } })
+      const { messages } = (await answer.json()) as { messages: readonly unknown[] }
+      assert.ok(messages.length > 0)
+      offset += messages.length
+    }
+  }
 })

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { answerLimit, currentOffset, startOffset } from '../../../../src/runtime/broker/polling.ts'
+import { answerLimit, currentOffset, fittingAsText, startOffset } from '../../../../src/runtime/broker/polling.ts'
+import type { StoredBatch } from '../../../../src/sdk/wire/batch.ts'
+import { encodeRecords } from '../../../../src/sdk/wire/messages.ts'
 import { GIB, KIB, MIB } from '../../../../src/setting.ts'
 
 const RANGE = { logStartOffset: 10n, visibleEnd: 20n }
@@ -40,4 +42,31 @@ test('an answer is never larger than what its carrier takes', () => {
   assert.equal(answerLimit('http', 'auto', 64 * GIB), 8 * MIB)
   assert.equal(answerLimit('edge', 100 * MIB, GIB), 8 * MIB)
   assert.equal(answerLimit('vsr', 100 * MIB, GIB), 56 * MIB)
+})
+
+/** `skip` and `take` as a read gives them. */
+function stored(count: number, payloadBytes: number, headersBytes = 0, skip = 0): StoredBatch {
+  const record = { payload: new Uint8Array(payloadBytes), userHeaders: new Uint8Array(headersBytes), originUs: 5n }
+  const batch = encodeRecords(Array.from({ length: count }, () => record))
+  return { ...batch, baseOffset: 0n, appendTimeUs: 5n, idSeed: 0n, isClockTrusted: true, skip, take: count - skip }
+}
+
+const takesOf = (batches: readonly StoredBatch[]) => batches.map(({ skip, take }) => [skip, take])
+
+test('an answer of text has as many messages as fit, however small they are as bytes', () => {
+  const batches = [stored(10, 1), stored(10, 1, 0, 4), stored(10, 1)]
+  assert.equal(fittingAsText(batches).length, 3)
+  assert.deepEqual(takesOf(fittingAsText(batches, 402 * 12)), [
+    [0, 10],
+    [4, 2],
+  ])
+  assert.deepEqual(takesOf(fittingAsText(batches, 402 * 10)), [[0, 10]])
+  // A header of twelve bytes takes as much text as two hundred bytes of payload.
+  assert.deepEqual(takesOf(fittingAsText([stored(10, 100, 96)], 10_000)), [[0, 3]])
+  assert.deepEqual(takesOf(fittingAsText([stored(1000, 10_000)])), [[0, 873]])
+})
+
+test('the first message is answered whatever it takes', () => {
+  assert.deepEqual(takesOf(fittingAsText([stored(3, 100_000)], 1000)), [[0, 1]])
+  assert.deepEqual(takesOf(fittingAsText([stored(3, 100_000, 0, 2)], 1000)), [[2, 1]])
 })
