@@ -14,6 +14,8 @@ import { RecordCursor, RecordWriter } from '../../sdk/wire/kernel/record-cursor.
 import { type DedupLimits, DedupWindow, keepTogether, type SeenMessage } from './dedup.ts'
 
 const READ_BACK_BYTES = 256 * 1024
+/** Their ids are compared with each other, which takes some 150 bytes of the heap each. */
+export const MAX_DEDUP_BATCH = 65_536
 /** Whether all windows together hold too much is looked at when so large a part of the bound was added, and so much is made free. */
 const CHECKED_SHARE = 16
 
@@ -115,7 +117,11 @@ export class MessageDedup {
     tag: ProducerTag | undefined,
   ): DedupAppended {
     const nowUs = this.nowUs()
-    const ids = idsOf(batch)
+    if (batch.count > MAX_DEDUP_BATCH) {
+      const found = `expected at most ${MAX_DEDUP_BATCH} messages with deduplication, found ${batch.count}: send it in parts`
+      throw new EdgeError('EDGE_BATCH_INVALID', `batch: ${found}`, { details: { count: batch.count } })
+    }
+    const ids = [...idsOf(batch)]
     // Devices have sequence numbers, which say better what was sent before.
     const seen = tag === undefined ? findSeen(window, ids, nowUs) : ids.map(() => undefined)
     const { partitionId } = partition
@@ -200,10 +206,13 @@ export class MessageDedup {
         // What comes at once is used up at once: its views end with the next call of the log.
         const read = reading instanceof Promise ? await reading : reading
         for (const batch of read.batches) {
-          for (const [index, id] of idsOf(batch).entries()) {
-            const message = { partitionId: partition.partitionId, offset: batch.baseOffset + BigInt(index) }
-            if (id !== 0n && index >= batch.skip)
+          let { baseOffset: at } = batch
+          for (const id of idsOf(batch)) {
+            const message = { partitionId: partition.partitionId, offset: at }
+            if (id !== 0n && at >= batch.baseOffset + BigInt(batch.skip)) {
               window.load(id, message, min(batch.appendTimeUs - aheadUs, this.nowUs()))
+            }
+            at++
           }
         }
         if (read.nextOffset <= offset) break
@@ -255,18 +264,16 @@ function findSeen(window: DedupWindow, ids: readonly bigint[], nowUs: bigint): (
 }
 
 /** Ids of all records, 0 for those without one. */
-function idsOf(batch: RecordBatch): bigint[] {
+function* idsOf(batch: RecordBatch): Generator<bigint> {
   const { recordsView } = batch
   const view = new DataView(recordsView.buffer, recordsView.byteOffset, recordsView.length)
   const cursor = new RecordCursor(recordsView, batch.baseOriginUs)
-  const ids: bigint[] = []
   for (let index = 0; index < batch.count; index++) {
     if (!cursor.next())
       throw new EdgeError('EDGE_BATCH_INVALID', `record ${index} of ${batch.count} does not lie in its batch`)
     const { idAt } = cursor
-    ids.push(idAt < 0 ? 0n : (view.getBigUint64(idAt + 8, true) << 64n) | view.getBigUint64(idAt, true))
+    yield idAt < 0 ? 0n : (view.getBigUint64(idAt + 8, true) << 64n) | view.getBigUint64(idAt, true)
   }
-  return ids
 }
 
 /** The batch without the records that were seen. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { EdgeError } from '../../../../src/errors.ts'
+import { MAX_DEDUP_BATCH } from '../../../../src/runtime/broker/message-dedup.ts'
 import { MESSAGE_DEDUPLICATION_SETTINGS } from '../../../../src/runtime/broker/settings.ts'
 import { decodeRecords } from '../../../../src/sdk/wire/messages.ts'
 import { defaultsOf } from '../../../../src/setting.ts'
@@ -113,6 +114,18 @@ test('a clock that is set, forwards or back, makes no message new, and none old 
   world.clock.passMs(60_000)
   await send(world, 0, [1n, 'a new one']).settled
   assert.deepEqual(textsOf(world, 0), ['a', 'a new one'])
+})
+
+test('a batch of more messages than are compared is refused whole', async () => {
+  await using world = await withTopic()
+  const batch = (count: number) =>
+    batchOf(...Array.from({ length: count }, (_, index) => [BigInt(index + 1), 'x'] as const))
+  const append = (count: number) =>
+    world.broker.send(world.root, 's', 't', { kind: 'partition', partitionId: 0 }, batch(count), { settled() {} })
+  const refused = { code: 'EDGE_BATCH_INVALID', message: /at most 65536 messages with deduplication, found 65537/ }
+  assert.throws(() => append(MAX_DEDUP_BATCH + 1), refused)
+  append(MAX_DEDUP_BATCH)
+  assert.equal(world.log.partition(1)?.nextOffset, BigInt(MAX_DEDUP_BATCH))
 })
 
 test('a batch that failed is new when it comes again, and its resend fails with it', async () => {
