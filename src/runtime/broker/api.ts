@@ -258,6 +258,8 @@ export interface Broker {
   ): SendResult
   /** Hot polls answer at once; cold ones, and group polls that wait for nothing, as a promise. */
   poll(caller: Caller, request: PollRequest): PollResult | Promise<PollResult>
+  /** So many bytes of answers more, or fewer, wait for peers to take them: with too many, polls answer little. */
+  answersLeft(changeBytes: number): void
   flush(caller: Caller, stream: Identifier, topic: Identifier, partitionId: number): Promise<void>
   offset(
     caller: Caller,

@@ -11,7 +11,7 @@ import { usableMemoryBytes } from './machine-stats.ts'
 import { answerLimit, currentOffset, fittingAsText, lastOffsetOf, type StartingPoint, startOffset } from './polling.ts'
 import { hasPersistedOffsets } from './topic-options.ts'
 
-type Messages = Pick<Broker, 'send' | 'poll' | 'flush' | 'partition'>
+type Messages = Pick<Broker, 'send' | 'poll' | 'answersLeft' | 'flush' | 'partition'>
 
 /** Who polls which partition, once names are resolved. */
 interface PollTarget {
@@ -33,6 +33,7 @@ export function createMessages(context: BrokerContext): Messages {
   /** Next partition of balanced sends, by the topic's first partition: it goes with the topic. */
   const turns = new WeakMap<Partition, number>()
   const memoryBytes = usableMemoryBytes()
+  let unreadBytes = 0
   return {
     send(caller, streamId, topicId, partitioning, batch, receipt, tag): SendResult {
       const topic = getTopic(context, caller, streamId, topicId, 'send')
@@ -57,6 +58,10 @@ export function createMessages(context: BrokerContext): Messages {
       return point instanceof Promise
         ? point.then((offset) => lasting(pollFrom(target, request, { kind: 'offset', offset }, dialect)))
         : pollFrom(target, request, point, dialect)
+    },
+
+    answersLeft(changeBytes) {
+      unreadBytes += changeBytes
     },
 
     async flush(caller, streamId, topicId, partitionId) {
@@ -137,7 +142,7 @@ export function createMessages(context: BrokerContext): Messages {
     const maxCount = Math.min(request.count, settings.broker.max_poll_count)
     const fromOffset = startOffset(point, partition, maxCount)
     if (fromOffset >= partition.visibleEnd) return nothingFor(partition)
-    const maxBytes = answerLimit(dialect, settings.broker.max_poll_size, memoryBytes)
+    const maxBytes = answerLimit(dialect, settings.broker.max_poll_size, memoryBytes, unreadBytes)
     const read = partition.read({ fromOffset, maxCount, maxBytes })
     // What a read promised stays as it is.
     return read instanceof Promise

@@ -1,7 +1,7 @@
 /** Where a poll starts and what it says of the partition. Pure. */
 import type { StoredBatch } from '../../sdk/wire/batch.ts'
 import { RecordCursor } from '../../sdk/wire/kernel/record-cursor.ts'
-import { MIB } from '../../setting.ts'
+import { KIB, MIB } from '../../setting.ts'
 import type { Dialect } from './api.ts'
 
 /** Of the memory, what one answer may take where nobody says: it is held twice while it is put together. */
@@ -20,6 +20,14 @@ const MAX_BYTES_OF: Readonly<Record<Dialect, number>> = {
   edge: 8 * MIB,
 }
 
+/**
+ * Of the memory, what peers may leave unread of all answers together. Beyond it each poll answers little: the sockets of who
+ * reads on take that at once, and who does not read ties up no more.
+ */
+const UNREAD_MEMORY_SHARE = 32
+const MIN_UNREAD_BYTES = 16 * MIB
+const MAX_BYTES_IN_NEED = 64 * KIB
+
 /** What an answer of text may take of the heap, about: as much as one large message of `MAX_BYTES_OF` does. */
 const MAX_TEXT_BYTES = 12 * MIB
 /** A message without payload and headers, as an object and as text. */
@@ -29,8 +37,17 @@ const PAYLOAD_TEXT_GROWTH = 1.4
 /** A header of twelve bytes becomes four objects. */
 const HEADERS_TEXT_GROWTH = 24
 
-/** @returns the bytes of messages that one poll answers at most. */
-export function answerLimit(dialect: Dialect, setting: number | 'auto', memoryBytes: number): number {
+/**
+ * @param unreadBytes of answers that peers have not taken yet.
+ * @returns the bytes of messages that one poll answers at most.
+ */
+export function answerLimit(
+  dialect: Dialect,
+  setting: number | 'auto',
+  memoryBytes: number,
+  unreadBytes: number,
+): number {
+  if (unreadBytes > Math.max(MIN_UNREAD_BYTES, memoryBytes / UNREAD_MEMORY_SHARE)) return MAX_BYTES_IN_NEED
   const wanted = setting === 'auto' ? Math.max(MIN_AUTO_BYTES, Math.floor(memoryBytes / MEMORY_SHARE)) : setting
   return Math.min(wanted, MAX_BYTES_OF[dialect])
 }

@@ -77,6 +77,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
     areReadsOpenOnLoopback: settings.http.open_reads_on_loopback,
     logger,
     onAnswered: () => requestCount++,
+    onLeft: (changeBytes) => broker.answersLeft(changeBytes),
   })
   const listener = await listenHttp({
     settings,

@@ -28,6 +28,8 @@ export interface HandlerOptions {
   readonly logger: Logger
   /** Told of every request once it is answered. */
   readonly onAnswered: (status: number) => void
+  /** So many bytes of answers more, or fewer, wait for their peers. */
+  readonly onLeft: (changeBytes: number) => void
 }
 
 export class RequestHandler {
@@ -105,6 +107,10 @@ export class RequestHandler {
     response.writeHead(reply.status, headers)
     if (isHead) response.end()
     else response.end(body)
+    const leftBytes = response.writableLength
+    if (leftBytes === 0) return
+    this.options.onLeft(leftBytes)
+    response.once('close', () => this.options.onLeft(-leftBytes))
   }
 }
 

@@ -94,7 +94,10 @@ export class Connection implements ByteSession {
     this.onClosed = onClosed
     this.owner = owner
     this.binding = owner?.binding ?? new ClientBinding(server, transport, (reason) => this.evicted(reason))
-    this.replies = new SentReplies(server.output, transport, (changeBytes) => owner?.outputLeft(changeBytes))
+    this.replies = new SentReplies(server.output, transport, (changeBytes) => {
+      server.broker.answersLeft(changeBytes)
+      owner?.outputLeft(changeBytes)
+    })
     this.share = new BudgetShare(server.budget)
     this.session = new ServerSession(server.limits.maxRequestBytes, {
       isOneRequest: owner !== null,

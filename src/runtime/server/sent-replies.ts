@@ -29,6 +29,8 @@ export class SentReplies {
     if (this.isLeft) {
       // An answer that was on its way when the peer became slow: it waits behind the others, as a copy.
       this.transport.write(output.toBytes())
+      this.leftBytes += output.length
+      this.onLeft(output.length)
       output.reset()
     } else if (this.transport.write(output.writtenView)) {
       output.reset()

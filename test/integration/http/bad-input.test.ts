@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { test } from 'node:test'
+import { encodeRecords } from '../../../src/sdk/wire/messages.ts'
+import { eventually } from '../../support/eventually.ts'
 import { startTestHttp, type TestHttp } from '../../support/http-server.ts'
 
 const BASIC = 'authorization: Basic aWdneTppZ2d5\r\n'
@@ -211,6 +213,25 @@ test('mutated requests to send never bring the server down', async () => {
   }
   for (const status of statuses) assert.ok([201, 400, 422].includes(status), `status ${status}`)
   assert.ok(await isAlive(server))
+})
+
+test('what a peer does not read of its answer is counted, until it goes away', async (context) => {
+  await using server = await startTestHttp()
+  const root = { dialect: 'http', userId: 0, client: null } as const
+  await server.broker.createStream(root, 's')
+  await server.broker.createTopic(root, 's', { name: 't', partitionCount: 1, options: {} })
+  const batch = encodeRecords([{ payload: new Uint8Array(8_000_000), originUs: 5n }])
+  server.broker.send(root, 's', 't', { kind: 'balanced' }, batch, { settled() {} })
+  let leftBytes = 0
+  context.mock.method(server.broker, 'answersLeft', (changeBytes: number) => {
+    leftBytes += changeBytes
+  })
+  const socket = connect(server.http.port, '127.0.0.1')
+  socket.pause()
+  socket.write(`GET /streams/s/topics/t/messages?kind=first HTTP/1.1\r\nhost: x\r\n${BASIC}\r\n`)
+  await eventually(() => leftBytes > 8_000_000, 'the answer waits')
+  socket.destroy()
+  await eventually(() => leftBytes === 0, 'nothing waits any more')
 })
 
 test('connections are bounded, and a pipelined pair is answered in order', async () => {

@@ -31,17 +31,24 @@ test('the current offset is the newest one, and 0 for a partition that never had
 })
 
 test('an answer takes a share of the memory where nobody says, but never less than 8 MiB', () => {
-  assert.equal(answerLimit('classic', 'auto', 256 * MIB), 8 * MIB)
-  assert.equal(answerLimit('classic', 'auto', 4 * GIB), 64 * MIB)
-  assert.equal(answerLimit('classic', 'auto', 64 * GIB), 128 * MIB)
-  assert.equal(answerLimit('classic', 64 * KIB, 64 * GIB), 64 * KIB)
+  assert.equal(answerLimit('classic', 'auto', 256 * MIB, 0), 8 * MIB)
+  assert.equal(answerLimit('classic', 'auto', 4 * GIB, 0), 64 * MIB)
+  assert.equal(answerLimit('classic', 'auto', 64 * GIB, 0), 128 * MIB)
+  assert.equal(answerLimit('classic', 64 * KIB, 64 * GIB, 0), 64 * KIB)
 })
 
 test('an answer is never larger than what its carrier takes', () => {
-  assert.equal(answerLimit('vsr', 'auto', 64 * GIB), 56 * MIB)
-  assert.equal(answerLimit('http', 'auto', 64 * GIB), 8 * MIB)
-  assert.equal(answerLimit('edge', 100 * MIB, GIB), 8 * MIB)
-  assert.equal(answerLimit('vsr', 100 * MIB, GIB), 56 * MIB)
+  assert.equal(answerLimit('vsr', 'auto', 64 * GIB, 0), 56 * MIB)
+  assert.equal(answerLimit('http', 'auto', 64 * GIB, 0), 8 * MIB)
+  assert.equal(answerLimit('edge', 100 * MIB, GIB, 0), 8 * MIB)
+  assert.equal(answerLimit('vsr', 100 * MIB, GIB, 0), 56 * MIB)
+})
+
+test('while peers leave too much unread, an answer is small', () => {
+  assert.equal(answerLimit('classic', 'auto', 96 * MIB, 16 * MIB), 8 * MIB)
+  assert.equal(answerLimit('classic', 'auto', 96 * MIB, 16 * MIB + 1), 64 * KIB)
+  assert.equal(answerLimit('vsr', 100 * MIB, GIB, 32 * MIB), 56 * MIB)
+  assert.equal(answerLimit('vsr', 100 * MIB, GIB, 32 * MIB + 1), 64 * KIB)
 })
 
 /** `skip` and `take` as a read gives them. */

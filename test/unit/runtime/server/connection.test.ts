@@ -309,6 +309,28 @@ describe('a slow peer', () => {
   })
 })
 
+describe('what peers leave unread', () => {
+  test('is counted while they do, all parts of it, also when they go away', async (context) => {
+    await using it = await connect()
+    await it.ready()
+    it.connection.receive(Buffer.concat(Array.from({ length: 5 }, () => send('x'.repeat(100_000)))))
+    await eventually(() => it.transport.statuses().length === 5)
+    let leftBytes = 0
+    context.mock.method(it.world.broker, 'answersLeft', (changeBytes: number) => void (leftBytes += changeBytes))
+    it.transport.isSlow = true
+    it.connection.receive(POLL)
+    await eventually(() => leftBytes > 500_000)
+    it.transport.isSlow = false
+    it.connection.drained()
+    assert.equal(leftBytes, 0)
+    it.transport.isSlow = true
+    it.connection.receive(POLL)
+    await eventually(() => leftBytes > 500_000)
+    it.connection.closed()
+    assert.equal(leftBytes, 0)
+  })
+})
+
 describe('time limits', () => {
   test('a connection that asks for nothing is ended', async () => {
     await using it = await connect()
