@@ -25,6 +25,8 @@ interface Lane {
 export class ProducerSequences {
   readonly #maxDevices: number
   readonly #numbers = new Map<string, number>()
+  /** Of those that have a name. What comes of others is of devices that were forgotten meanwhile, or lost their names. */
+  readonly #named = new Set<number>()
   /** Device → epoch → lane. */
   readonly #devices = new Map<number, Map<number, Map<number, Lane>>>()
   readonly #changed = new Map<string, ProducerSequence>()
@@ -38,6 +40,7 @@ export class ProducerSequences {
   /** Puts back a name that was remembered. */
   addDevice(device: number, name: string): void {
     this.#numbers.set(name, device)
+    this.#named.add(device)
     this.#nextNumber = Math.max(this.#nextNumber, device + 1)
   }
 
@@ -53,6 +56,7 @@ export class ProducerSequences {
     }
     const device = this.#nextNumber++
     this.#numbers.set(name, device)
+    this.#named.add(device)
     return device
   }
 
@@ -68,6 +72,7 @@ export class ProducerSequences {
     const device = this.#numbers.get(name)
     if (device === undefined) return
     this.#numbers.delete(name)
+    this.#named.delete(device)
     this.#devices.delete(device)
     for (const [key, row] of this.#changed) if (row.device === device) this.#changed.delete(key)
     this.#removed = this.#removed.filter((row) => row.device !== device)
@@ -84,16 +89,18 @@ export class ProducerSequences {
 
   /** Loads a row of the checkpoint. */
   load(row: ProducerSequence): void {
-    this.#raise(row, row.have, row.seenAtUs, true).durable = row.have
+    if (this.#isNamed(row.device)) this.#raise(row, row.have, row.seenAtUs, true).durable = row.have
+    else this.#removed.push(row)
   }
 
   /** The promise of a batch with that tag holds. */
   settled(tag: ProducerTag, seenAtUs: bigint): void {
-    this.#raise(tag, lastOf(tag), this.#seenAt(tag, seenAtUs))
+    if (this.#isNamed(tag.device)) this.#raise(tag, lastOf(tag), this.#seenAt(tag, seenAtUs))
   }
 
   /** A batch with that tag is on stable storage. */
   synced(tag: ProducerTag, seenAtUs: bigint): void {
+    if (!this.#isNamed(tag.device)) return
     const have = lastOf(tag)
     const lane = this.#raise(tag, have, this.#seenAt(tag, seenAtUs))
     if (have <= lane.durable) return
@@ -130,9 +137,13 @@ export class ProducerSequences {
     this.#removed = [...changes.removed, ...this.#removed]
   }
 
+  /** Also one whose name was lost keeps its number from others: what it has got rid of is not what they have. */
+  #isNamed(device: number): boolean {
+    this.#nextNumber = Math.max(this.#nextNumber, device + 1)
+    return this.#named.has(device)
+  }
+
   #raise(at: { device: number; epoch: number; lane: number }, have: number, seenAtUs: bigint, isStored = false): Lane {
-    // Also of a device whose name was lost: its number must not become another's, with what it has got rid of.
-    this.#nextNumber = Math.max(this.#nextNumber, at.device + 1)
     const epochs = this.#devices.get(at.device) ?? new Map<number, Map<number, Lane>>()
     this.#devices.set(at.device, epochs)
     const lanes = epochs.get(at.epoch) ?? new Map<number, Lane>()

@@ -11,8 +11,15 @@ const tag = (firstSequence: number, sequenceCount = 1) => ({
   sequenceCount,
 })
 
+/** Of a device that is known as number 1. */
+function withPump(maxDevices = 4): ProducerSequences {
+  const sequences = new ProducerSequences(maxDevices)
+  sequences.addDevice(1, 'pump')
+  return sequences
+}
+
 test('a number counts with the promise, and reaches the checkpoint only with the sync', () => {
-  const sequences = new ProducerSequences(4)
+  const sequences = withPump()
   sequences.settled(tag(1, 3), 10n)
   assert.equal(sequences.have(1, 7, 0), 3)
   assert.deepEqual(sequences.takeChanges().changed, [])
@@ -22,7 +29,7 @@ test('a number counts with the promise, and reaches the checkpoint only with the
 })
 
 test('a number never falls, and what the checkpoint has is not written again', () => {
-  const sequences = new ProducerSequences(4)
+  const sequences = withPump()
   sequences.load({ device: 1, epoch: 7, lane: 0, have: 9, seenAtUs: 1n })
   sequences.synced(tag(5), 30n)
   assert.equal(sequences.have(1, 7, 0), 9)
@@ -48,8 +55,24 @@ test('a device that is forgotten makes room, its number is given to nobody else,
   assert.deepEqual(sequences.all(), [{ name: 'new', lastSeenUs: null }])
 })
 
+test('of what a forgotten device had on its way, and of rows without a name, nothing is kept', () => {
+  const sequences = new ProducerSequences(1)
+  for (let round = 0; round < 1000; round++) {
+    const device = sequences.newDevice('pump')
+    sequences.settled({ ...tag(1), device }, 10n)
+    sequences.forget('pump')
+    sequences.synced({ ...tag(1), device }, 10n)
+    assert.equal(sequences.have(device, 7, 0), undefined)
+  }
+  const row = { device: 5000, epoch: 7, lane: 0, have: 9, seenAtUs: 1n }
+  sequences.load(row)
+  // A checkpoint that has one loses it.
+  assert.deepEqual(sequences.takeChanges(), { changed: [], removed: [row] })
+  assert.equal(sequences.newDevice('next'), 5001)
+})
+
 test('an epoch that begins while the clock stands before the times of the others stays, and the oldest of them goes', () => {
-  const sequences = new ProducerSequences(4)
+  const sequences = withPump()
   for (let epoch = 1; epoch <= MAX_EPOCHS; epoch++) sequences.synced({ ...tag(5), epoch }, BigInt(1000 + epoch))
   for (const epoch of [50, 51]) {
     sequences.settled({ ...tag(1), epoch }, 3n)
@@ -61,14 +84,14 @@ test('an epoch that begins while the clock stands before the times of the others
   assert.equal(sequences.have(1, 50, 0), 2)
   // After a start the checkpoint tells the same order.
   const { changed } = sequences.takeChanges()
-  const again = new ProducerSequences(4)
+  const again = withPump()
   for (const row of changed) again.load(row)
   again.synced({ ...tag(1), epoch: 52 }, 5n)
   assert.deepEqual([again.have(1, 3, 0), again.have(1, 50, 0), again.have(1, 52, 0)], [undefined, 2, 1])
 })
 
 test('epochs that come and go between two checkpoints leave nothing for the next one', () => {
-  const sequences = new ProducerSequences(4)
+  const sequences = withPump()
   const cutEpochs = (from: number, end: number) => {
     for (let epoch = from; epoch < end; epoch++) sequences.synced({ ...tag(1), epoch }, BigInt(epoch))
   }
@@ -91,7 +114,7 @@ test('epochs that come and go between two checkpoints leave nothing for the next
 })
 
 test('an epoch that goes while the checkpoint is written is removed from the next one', () => {
-  const sequences = new ProducerSequences(4)
+  const sequences = withPump()
   sequences.synced({ ...tag(1), epoch: 1 }, 1n)
   const { changed } = sequences.takeChanges()
   for (let epoch = 2; epoch <= 1 + MAX_EPOCHS; epoch++) sequences.synced({ ...tag(1), epoch }, BigInt(epoch))
@@ -103,7 +126,7 @@ test('an epoch that goes while the checkpoint is written is removed from the nex
 })
 
 test('what a checkpoint that failed would have had is removed from none', () => {
-  const sequences = new ProducerSequences(4)
+  const sequences = withPump()
   for (let epoch = 1; epoch <= 1000; epoch++) {
     sequences.synced({ ...tag(1), epoch }, BigInt(epoch))
     sequences.putBack(sequences.takeChanges())
