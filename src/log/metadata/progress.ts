@@ -27,6 +27,11 @@ const WRITE_ROWS_MAX = 4096
  * there is memory.
  */
 export const TOTAL_OFFSETS_MAX = 131_072
+/**
+ * Whoever reads a cursor makes a prefix for each incarnation up to its own. It rises by one when the upstream is found ahead
+ * of a log that lost its end: no edge lives through so many losses, and a row with more is damaged.
+ */
+const INCARNATION_MAX = 4096
 /** Rows that were removed and wait to be removed from the database, too: one that takes no writes keeps them waiting. */
 export const REMOVED_ROWS_MAX = 65_536
 
@@ -326,6 +331,7 @@ export class Progress {
       }
     >('SELECT * FROM cursors')
     for (const row of cursors.iterate()) {
+      if (row.incarnation < 0n || row.incarnation > INCARNATION_MAX || row.confirmed_offset < -1n) continue
       const value = {
         confirmedOffset: row.confirmed_offset,
         upstreamOffset: row.upstream_offset,

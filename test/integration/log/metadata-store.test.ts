@@ -232,6 +232,21 @@ test('closing writes pending offsets and cursors, and deleted ones do not come b
   )
 })
 
+test('a cursor that no edge has written is left out: nobody reckons with what it says', () => {
+  let store = open()
+  store.setCursor('central', 1, { confirmedOffset: 9n, upstreamOffset: null, incarnation: 1 })
+  store.close()
+  const database = new Database(path)
+  const put = database.prepare('INSERT INTO cursors VALUES (?, ?, ?, ?, ?)')
+  put.run(2, 'central', 9, null, 4_000_000_000)
+  put.run(3, 'central', 9, null, -1)
+  put.run(4, 'central', -2, null, 0)
+  database.close()
+  store = open()
+  const known = [1, 2, 3, 4].map((key) => store.cursor('central', key) !== undefined)
+  assert.deepEqual(known, [true, false, false, false])
+})
+
 test('all partitions together keep a bounded number of offsets, also after a reopen', () => {
   let store = open({ maxConsumerOffsets: 65_536 })
   for (let key = 1; key <= 2; key++)
