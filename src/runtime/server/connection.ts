@@ -14,15 +14,10 @@ import { decodeCommand } from '../../sdk/wire/commands/index.ts'
 import type { Dialect } from '../../sdk/wire/dialect.ts'
 import type { ByteSession, ByteTransport } from './byte-session.ts'
 import { type Bound, ClientBinding } from './client-binding.ts'
-import {
-  MAX_COMMAND_BYTES,
-  MAX_SENDS_IN_FLIGHT,
-  OUTPUT_GATHER_BYTES,
-  SMALL_REQUEST_BYTES,
-  UNDECIDED_TIMEOUT_MS,
-} from './defaults.ts'
+import { MAX_SENDS_IN_FLIGHT, OUTPUT_GATHER_BYTES, SMALL_REQUEST_BYTES, UNDECIDED_TIMEOUT_MS } from './defaults.ts'
 import type { IncomingRequest, Protocol, Reply } from './protocol.ts'
 import { BudgetShare } from './request-budget.ts'
+import { refusalOfSize } from './request-size.ts'
 import { SendQueue } from './send-queue.ts'
 import { SentReplies } from './sent-replies.ts'
 import type { ServerContext } from './server-context.ts'
@@ -487,16 +482,6 @@ const INVALID_COMMAND = 3
 const LARGE_ANSWERS: ReadonlySet<number> = new Set([CODE.pollMessages, CODE.pollMessagesOnPrimary, CODE.getSnapshot])
 
 const isLarge = (code: number): boolean => LARGE_ANSWERS.has(code)
-
-/** Lists of commands become objects, ten times as large, and before anybody asks whether the caller may do that. */
-function refusalOfSize(request: IncomingRequest, sizeBytes: number): Reply | null {
-  if (sizeBytes <= MAX_COMMAND_BYTES) return null
-  const expected = `expected at most ${MAX_COMMAND_BYTES} bytes where no messages are sent, found ${sizeBytes}`
-  const error = new EdgeError('EDGE_FRAME_TOO_LARGE', `command ${request.code}: ${expected}`, {
-    details: { sizeBytes },
-  })
-  return (writer) => request.writeFailure(writer, error)
-}
 
 function decodeSend(dialect: Dialect, payloadView: Uint8Array) {
   const request = decodeCommand(dialect, CODE.sendMessages, payloadView)

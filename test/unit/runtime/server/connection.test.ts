@@ -316,7 +316,9 @@ describe('what peers leave unread', () => {
     it.connection.receive(Buffer.concat(Array.from({ length: 5 }, () => send('x'.repeat(100_000)))))
     await eventually(() => it.transport.statuses().length === 5)
     let leftBytes = 0
-    context.mock.method(it.world.broker, 'answersLeft', (changeBytes: number) => void (leftBytes += changeBytes))
+    context.mock.method(it.world.broker, 'answersLeft', (changeBytes: number) => {
+      leftBytes += changeBytes
+    })
     it.transport.isSlow = true
     it.connection.receive(POLL)
     await eventually(() => leftBytes > 500_000)
