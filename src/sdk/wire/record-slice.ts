@@ -4,6 +4,11 @@ import { FAULT, faultError } from './kernel/faults.ts'
 import type { RecordSlice } from './kernel/kernel.ts'
 import { RecordCursor } from './kernel/record-cursor.ts'
 
+/** What a kernel gets at once: more than its memory takes is hashed in plain JavaScript, fifteen times slower. */
+const PIECE_BYTES = 1024 * 1024
+/** What a message takes beside its content, in either dialect. */
+const MESSAGE_HEAD_BYTES = 64
+
 /** The largest distance of origin times within one VSR batch, µs: its deltas are u32. */
 export const MAX_ORIGIN_SPAN_US = 0xffff_ffffn
 
@@ -78,4 +83,34 @@ export function withoutSkipped(slice: RecordSlice): RecordSlice {
     // The next record's delta counts from the last one skipped.
     baseOriginUs: cursor.originUs,
   }
+}
+
+/**
+ * Cuts what is too large for a kernel into consecutive slices without records before them; a record that is too large by
+ * itself stands alone.
+ *
+ * @returns the slice itself when it is small enough.
+ * @throws EDGE_BATCH_CORRUPT when a record does not lie within the batch.
+ */
+export function kernelPieces(slice: RecordSlice): readonly RecordSlice[] {
+  const { recordsView, skip, take } = slice
+  if (recordsView.length + take * MESSAGE_HEAD_BYTES <= PIECE_BYTES) return [slice]
+  const pieces: RecordSlice[] = []
+  const cursor = new RecordCursor(recordsView, slice.baseOriginUs)
+  const end = skip + take
+  let first = skip
+  let [firstAt, baseOriginUs] = [0, slice.baseOriginUs]
+  const cut = (next: number, nextAt: number): void => {
+    const [baseOffset, part] = [slice.baseOffset + BigInt(first), recordsView.subarray(firstAt, nextAt)]
+    pieces.push({ ...slice, recordsView: part, skip: 0, take: next - first, baseOffset, baseOriginUs })
+  }
+  for (let i = 0; i < end; i++) {
+    const [at, originUs] = [cursor.at, cursor.originUs]
+    if (!cursor.next()) throw faultError(FAULT.record, i, end)
+    const isFull = i > first && cursor.at - firstAt + (i + 1 - first) * MESSAGE_HEAD_BYTES > PIECE_BYTES
+    if (isFull) cut(i, at)
+    if (isFull || i === skip) [first, firstAt, baseOriginUs] = [i, at, originUs]
+  }
+  if (end > first) cut(end, cursor.at)
+  return pieces
 }

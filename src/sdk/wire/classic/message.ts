@@ -15,7 +15,7 @@ import { FAULT, FLAG, faultError } from '../kernel/faults.ts'
 import { CLASSIC_HEADER_BYTES } from '../kernel/js-kernel.ts'
 import type { Kernel } from '../kernel/kernel.ts'
 import { type Reader, u32At } from '../reader.ts'
-import { isStored, sliceOf } from '../record-slice.ts'
+import { isStored, kernelPieces, sliceOf } from '../record-slice.ts'
 import type { Writer } from '../writer.ts'
 
 const INDEX_ENTRY_BYTES = 16
@@ -128,14 +128,15 @@ function piecesOf(batch: StoredBatch, count: number): readonly StoredBatch[] {
 }
 
 function unpack(writer: Writer, batch: RecordBatch, flags: number, kernel: Kernel): void {
-  const slice = sliceOf(batch)
-  // A record takes at least two bytes, so this bound is never too small.
-  const bound = slice.recordsView.length + slice.take * CLASSIC_HEADER_BYTES
-  writer.ensure(bound)
-  const target = writer.bufferView.subarray(writer.length, writer.length + bound)
-  const size = kernel.unpackClassic(slice, target, flags)
-  if (size < 0) throw faultError(size, kernel.faultIndex, batch.count)
-  writer.advance(size)
+  for (const piece of kernelPieces(sliceOf(batch))) {
+    // A record takes at least two bytes, so this bound is never too small.
+    const bound = piece.recordsView.length + piece.take * CLASSIC_HEADER_BYTES
+    writer.ensure(bound)
+    const target = writer.bufferView.subarray(writer.length, writer.length + bound)
+    const size = kernel.unpackClassic(piece, target, flags)
+    if (size < 0) throw faultError(size, kernel.faultIndex, batch.count)
+    writer.advance(size)
+  }
 }
 
 /**

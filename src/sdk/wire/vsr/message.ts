@@ -16,7 +16,15 @@ import { FLAG, faultError } from '../kernel/faults.ts'
 import { BATCH_HEADER_BYTES, FRAME_HEADER_BYTES } from '../kernel/js-kernel.ts'
 import type { FrameBatchHead, Kernel, RecordSlice } from '../kernel/kernel.ts'
 import type { Reader } from '../reader.ts'
-import { isStored, MAX_ORIGIN_SPAN_US, type OriginRun, originRuns, sliceOf, withoutSkipped } from '../record-slice.ts'
+import {
+  isStored,
+  kernelPieces,
+  MAX_ORIGIN_SPAN_US,
+  type OriginRun,
+  originRuns,
+  sliceOf,
+  withoutSkipped,
+} from '../record-slice.ts'
 import type { Writer } from '../writer.ts'
 
 const BASE_OFFSET_AT = 8
@@ -67,7 +75,7 @@ export function writeSentBatch(writer: Writer, batch: RecordBatch, kernel: Kerne
   unpack(writer, withoutSkipped(slice), head, isStored(batch) ? FLAG.deriveIds : 0, kernel)
 }
 
-/** Writes the batches of a poll, each with its checksums; one whose origin times lie too far apart becomes several. */
+/** Writes the batches of a poll, each with its checksums; one that is large or of origin times far apart becomes several. */
 export function writePolledBatches(
   writer: Writer,
   partitionId: number,
@@ -75,9 +83,11 @@ export function writePolledBatches(
   kernel: Kernel,
 ): void {
   for (const batch of batches) {
-    const head = { partitionId, baseOffset: batch.baseOffset, appendTimeUs: batch.appendTimeUs }
     for (const { skip, take, originUs } of runsOf(batch, batch, kernel)) {
-      unpack(writer, { ...sliceOf(batch), skip, take }, { ...head, originUs }, FLAG.deriveIds, kernel)
+      for (const piece of kernelPieces({ ...sliceOf(batch), skip, take })) {
+        const head = { partitionId, baseOffset: piece.baseOffset, appendTimeUs: batch.appendTimeUs, originUs }
+        unpack(writer, piece, head, FLAG.deriveIds, kernel)
+      }
     }
   }
 }

@@ -13,6 +13,8 @@ import {
 } from '../../../../src/sdk/wire/commands/index.ts'
 import type { SendMessagesRequest } from '../../../../src/sdk/wire/commands/messages.ts'
 import type { Dialect } from '../../../../src/sdk/wire/dialect.ts'
+import { FLAG } from '../../../../src/sdk/wire/kernel/faults.ts'
+import { JsKernel } from '../../../../src/sdk/wire/kernel/js-kernel.ts'
 import { sharedKernel } from '../../../../src/sdk/wire/kernel/shared-kernel.ts'
 import { decodeRecords, encodeRecords, type OutgoingMessage } from '../../../../src/sdk/wire/messages.ts'
 import { originRuns, sliceOf } from '../../../../src/sdk/wire/record-slice.ts'
@@ -120,6 +122,24 @@ test('polls of both dialects show the same messages, whole and sliced, in any nu
     const expected = batches.flatMap((batch) => decodeRecords(batch))
     for (const dialect of DIALECTS) assert.deepEqual(polledMessages(dialect, polled(dialect, batches)), expected)
   }
+})
+
+test('a batch larger than the memory of the kernel is polled like any other, whole and sliced', () => {
+  const random = seededRandom(5)
+  const sizes = [700_000, 3, 2_500_000, 40, 400_000, 400_000, 400_000, 9]
+  const messages = sizes.map((size, i) =>
+    message('', { payload: random.bytes(size), originUs: AT_US + BigInt(i), id: 0n }),
+  )
+  const tiny = Array.from({ length: 40_000 }, (_, i) => message(String(i), { id: BigInt(i % 3) }))
+  for (const batch of [storedBatch(messages), storedBatch(tiny), storedBatch(messages, { skip: 1, take: 5 })]) {
+    const expected = decodeRecords(batch)
+    for (const dialect of DIALECTS) assert.deepEqual(polledMessages(dialect, polled(dialect, [batch])), expected)
+  }
+  const whole = storedBatch(messages)
+  const plain = new JsKernel()
+  const target = new Uint8Array(whole.recordsView.length + messages.length * 64)
+  const size = plain.unpackClassic(sliceOf(whole), target, FLAG.withChecksum | FLAG.stamp | FLAG.deriveIds)
+  assert.deepEqual(polled('classic', [whole]).subarray(16), target.subarray(0, size))
 })
 
 test('the parts of a classic poll are its messages in order, of about the size that was asked for', () => {
