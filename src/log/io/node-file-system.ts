@@ -64,7 +64,8 @@ function entriesOf(path: string): readonly DirectoryEntry[] {
   } finally {
     folder.closeSync()
   }
-  return entries
+  // As `readdir` gives them: whatever the disk's own order is, a start goes the same way and tells the same.
+  return entries.sort((one, other) => (one.name < other.name ? -1 : 1))
 }
 
 const OPEN_FLAGS = { existing: 'r+', reading: 'r', create: 'wx+' } as const
