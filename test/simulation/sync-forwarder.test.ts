@@ -19,6 +19,7 @@ const CALM: WorldOptions = {
   leavesUnproven: 0,
   hasRetention: false,
   upstreamExpires: 0,
+  remakesTopic: 0,
 }
 const HOSTILE = { loseReply: 0.08, cutLink: 0.02, killEdge: 0.01, killUpstream: 0.01, losesCursor: 0.3 }
 const TOTAL = 300
@@ -114,4 +115,23 @@ test('local retention behind the cursor leaves no record out unless the upstream
 
 for (const [seed, fault] of RETENTION_KNOWN) {
   test(`seed ${seed}: ${fault}`, () => assertNothingIsMissingInSilence(play({ ...CALM, ...RETENTION, seed })))
+}
+
+const REMADE = { loseReply: 0.2, cutLink: 0.1, remakesTopic: 0.03 }
+/** In both the reply of the first send to the new topic got lost, with more records than had been confirmed to the old one. */
+const REMADE_KNOWN = [533, 892]
+
+function assertNothingIsMissing(world: SyncWorld): void {
+  assert.equal(world.ownOffsetsOfAnyIncarnation.size, TOTAL, `seed ${world.options.seed}`)
+  assert.equal(world.forwarder.view().state, 'caught-up', `seed ${world.options.seed}`)
+}
+
+test('a topic that somebody makes anew, again and again, has every record in the end', () => {
+  forSeeds(REMADE, assertNothingIsMissing)
+  forSeeds({ ...REMADE, tellsBaseOffset: false }, assertNothingIsMissing)
+})
+
+for (const seed of REMADE_KNOWN) {
+  test(`seed ${seed}: what lay before the first send to a topic that was made anew was left out`, () =>
+    assertNothingIsMissing(play({ ...CALM, ...REMADE, seed })))
 }

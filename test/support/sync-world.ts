@@ -39,14 +39,19 @@ export interface WorldOptions {
   readonly hasRetention: boolean
   /** The upstream drops old messages. */
   readonly upstreamExpires: number
+  /** Somebody deletes the upstream topic and makes it anew, at once; a look at it tells that later. */
+  readonly remakesTopic: number
 }
 
 const SETTLE_US = 1_000_000
 const STORE_ID = new Uint8Array(16).fill(7)
 const KEY = 3
 const MAX_BATCH = 20
+const FOREIGN_PREFIX = 99n
 /** A request on a broken link is applied at most this much later: below the settle time. */
 const LATE_US = 700_000
+/** A topic that was made anew is noticed after this at the latest. */
+const LOOK_US = 2_000_000
 
 export class SyncWorld {
   readonly options: WorldOptions
@@ -91,6 +96,12 @@ export class SyncWorld {
       .map((id) => id.offset)
   }
 
+  /** The same, whichever incarnation of ours their ids carry. */
+  get ownOffsetsOfAnyIncarnation(): ReadonlySet<bigint> {
+    const ids = this.upstream.map(splitMessageId)
+    return new Set(ids.filter(({ prefix }) => prefix !== FOREIGN_PREFIX).map(({ offset }) => offset))
+  }
+
   /** Appends `total` records over simulated time among faults, then lets the world come to rest. */
   run(total: number): void {
     this.#at(1000, () => this.#linkUp())
@@ -121,8 +132,9 @@ export class SyncWorld {
     if (random.chance(options.cutLink)) this.#linkDown()
     if (random.chance(options.killUpstream)) this.#killUpstream()
     if (random.chance(options.killEdge)) this.#killEdge()
-    if (random.chance(options.foreignWrites)) this.upstream.push((99n << 64n) | BigInt(this.upstream.length))
+    if (random.chance(options.foreignWrites)) this.upstream.push((FOREIGN_PREFIX << 64n) | BigInt(this.upstream.length))
     if (random.chance(options.upstreamExpires)) this.#expire()
+    if (random.chance(options.remakesTopic)) this.#remakeTopic()
   }
 
   // ---- edge ------------------------------------------------------------------------------------------------------------
@@ -310,6 +322,12 @@ export class SyncWorld {
     while (this.upstreamStart < this.upstream.length && isCovered(this.upstream[this.upstreamStart] ?? 0n)) {
       this.upstreamStart += 1
     }
+  }
+
+  #remakeTopic(): void {
+    this.upstream = []
+    this.upstreamStart = 0
+    this.#at(this.random.below(LOOK_US), () => this.#feed({ type: 'topic-lost' }))
   }
 
   /** I2 and I3, at the moment they would break. */

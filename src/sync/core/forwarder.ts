@@ -70,7 +70,7 @@ export class Forwarder {
   /** Goes down when others' messages make an answer too large for us. */
   #tailPageCount: number
   /** A send below `end` may be on its way since then. */
-  #doubt: { sinceUs: number; end: bigint } | null
+  #doubt: { sinceUs: number; end: bigint; count: number } | null
   #read: ReadSummary | null = null
   #readFrom = 0n
   #refusals = 0
@@ -96,7 +96,7 @@ export class Forwarder {
     this.#nextOffset = options.cursor === undefined ? options.logStart : options.cursor.confirmedOffset + 1n
     // An earlier process may have sent what the cursor does not know of yet.
     const mayBeInFlight = this.#openedEnd > this.#nextOffset
-    this.#doubt = mayBeInFlight ? { sinceUs: nowUs, end: this.#openedEnd } : null
+    this.#doubt = mayBeInFlight ? { sinceUs: nowUs, end: this.#openedEnd, count: 1 } : null
   }
 
   /** True while it holds, or waits for, one of the link's slots for a batch. */
@@ -239,6 +239,7 @@ export class Forwarder {
       verdict,
       cursor: this.#cursor,
       isCursorFresh: this.#hasReconciled,
+      inDoubt: this.#doubt,
       incarnation: this.#incarnation,
       logStart: this.#logStart,
       sendableEnd: most(this.#sentEnd, this.#nextOffset),
@@ -439,7 +440,8 @@ export class Forwarder {
   }
 
   #markDoubt(nowUs: number): void {
-    this.#doubt = { sinceUs: nowUs, end: this.#read?.nextOffset ?? this.#nextOffset }
+    const { nextOffset: end, count } = this.#read ?? { nextOffset: this.#nextOffset, count: 0 }
+    this.#doubt = { sinceUs: nowUs, end, count }
   }
 
   // ---- bookkeeping -----------------------------------------------------------------------------------------------------

@@ -13,6 +13,8 @@ export interface ReconcileInput {
   readonly cursor: Cursor | undefined
   /** The cursor is of this process: one that was stored may be older than what the upstream forgot and got again since. */
   readonly isCursorFresh: boolean
+  /** The one send of ours whose outcome is unknown: it is there as a whole, behind what is confirmed, or not at all. */
+  readonly inDoubt: { readonly end: bigint; readonly count: number } | null
   /** Incarnation that new ids carry. */
   readonly incarnation: number
   /** First offset the local log still holds. */
@@ -69,7 +71,7 @@ function resumeAfter(input: ReconcileInput, found: Extract<TailVerdict, { kind: 
     cursor: withIncarnation({ confirmedOffset, upstreamOffset }, incarnation),
     finding,
   })
-  if (input.isCursorFresh && isAnotherTopic(cursor, found)) return resumeFromStart(input, found)
+  if (input.isCursorFresh && isAnotherTopic(input, found)) return resumeFromStart(input, found)
   if (localOffset === confirmed) return at(confirmed, AGREED)
   if (localOffset > confirmed || incarnation > input.incarnation) {
     return at(localOffset, { kind: 'recovered', from: confirmed + 1n, end: localOffset + 1n })
@@ -82,11 +84,13 @@ function resumeAfter(input: ReconcileInput, found: Extract<TailVerdict, { kind: 
  * What is confirmed lies at its upstream offset or above, and what follows behind it. Found below, the topic is another one of
  * that name, which lacks what came before.
  */
-function isAnotherTopic(cursor: Cursor | undefined, found: Extract<TailVerdict, { kind: 'found' }>): boolean {
+function isAnotherTopic({ cursor, inDoubt }: ReconcileInput, found: Extract<TailVerdict, { kind: 'found' }>): boolean {
   const upstreamOffset = cursor?.upstreamOffset ?? null
   if (cursor === undefined || upstreamOffset === null || found.incarnation !== (cursor.incarnation ?? 0)) return false
   if (found.localOffset === cursor.confirmedOffset) return found.upstreamOffset < upstreamOffset
-  return found.localOffset > cursor.confirmedOffset && found.upstreamOffset <= upstreamOffset
+  // Of what another process sent, which runs on a copy of this store, only the newest record is known.
+  const behindCount = found.localOffset + 1n === inDoubt?.end ? BigInt(inDoubt.count) : 1n
+  return found.localOffset > cursor.confirmedOffset && found.upstreamOffset < upstreamOffset + behindCount
 }
 
 /** All that the log holds, under new ids: what has reached the other topic meanwhile stays there, behind nothing. */

@@ -11,6 +11,7 @@ function input(change: Partial<ReconcileInput>): ReconcileInput {
     verdict,
     cursor: undefined,
     isCursorFresh: true,
+    inDoubt: null,
     incarnation: 0,
     logStart: 0n,
     sendableEnd: 100n,
@@ -74,6 +75,16 @@ test('offsets that went back under what was confirmed are those of another topic
   }
   const stored = reconcile(input({ cursor: cursor(10n, 10n), isCursorFresh: false, verdict: found(14n, 9n) }))
   assert.deepEqual(stored.finding, { kind: 'recovered', from: 11n, end: 15n }, 'a stored cursor may be old')
+})
+
+test('a send in doubt that lies less than its count behind what was confirmed went to another topic', () => {
+  const inDoubt = { end: 26n, count: 20 }
+  const other = reconcile(input({ cursor: cursor(5n, 5n), inDoubt, verdict: found(25n, 24n) }))
+  assert.deepEqual([other.nextOffset, other.incarnation, other.finding.kind], [0n, 1, 'forgotten'])
+  const same = reconcile(input({ cursor: cursor(5n, 5n), inDoubt, verdict: found(25n, 25n) }))
+  assert.deepEqual([same.nextOffset, same.incarnation, same.finding.kind], [26n, 0, 'recovered'])
+  const copy = reconcile(input({ cursor: cursor(5n, 5n), inDoubt, verdict: found(6n, 6n) }))
+  assert.deepEqual([copy.nextOffset, copy.incarnation, copy.finding.kind], [7n, 0, 'recovered'])
 })
 
 test('what the retention of both sides took is not news', () => {
