@@ -174,7 +174,7 @@ export class DeviceCore {
       }
       dropped.push({ type: 'dropped', lane: queue.lane, ...range })
     }
-    queue.add(count, frameBytes)
+    queue.add(alias, count, frameBytes)
     return { lane: queue.lane, first, dropped }
   }
 
@@ -348,7 +348,8 @@ export class DeviceCore {
     if (frame.retryMs !== null) {
       queue.rewindTo(frame.first)
       queue.holdUntilUs = nowUs + frame.retryMs * MS_US
-      if (frame.code === EDGE_CODES.notFound.code) this.#declareAgain(frame.lane)
+      queue.heldAlias = frame.code === EDGE_CODES.notFound.code ? queue.aliasAt(frame.first) : null
+      if (queue.heldAlias !== null) this.#declareAgain(queue.heldAlias)
       return []
     }
     const error = errorOfCode(frame.code, frame.text ?? '') ?? new EdgeError('EDGE_INTERNAL', `code ${frame.code}`)
@@ -359,12 +360,12 @@ export class DeviceCore {
   /** Its topic may not have been there before: what waits for it need not wait longer. */
   #stands(alias: number, nowUs: number): void {
     const lane = this.#lanes[this.#aliases[alias]?.lane ?? -1]
-    if (lane !== undefined) lane.holdUntilUs = Math.min(lane.holdUntilUs, nowUs + AFTER_ALIAS_MS * MS_US)
+    if (lane?.heldAlias === alias) lane.holdUntilUs = Math.min(lane.holdUntilUs, nowUs + AFTER_ALIAS_MS * MS_US)
   }
 
   /** The name may be another topic's by now, which promises less: only a new declaration accepts that. */
-  #declareAgain(lane: number): void {
-    for (const alias of this.#aliases) if (alias.lane === lane) this.#control.push(encodeFrame(alias.frame))
+  #declareAgain(alias: number): void {
+    this.#control.push(encodeFrame(this.#aliasOf(alias).frame))
   }
 
   #setWindow(frame: Frame<'window'>): void {

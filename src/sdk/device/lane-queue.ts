@@ -9,6 +9,8 @@ export interface LaneEntry {
   readonly count: number
   /** The frame as it goes on the wire; a skip is encoded when it is sent. */
   readonly frameBytes: Uint8Array | null
+  /** Null for a skip. */
+  readonly alias: number | null
   /** Set for a skip: 0 overflow, 3 lost by the edge. */
   readonly why: number
 }
@@ -33,6 +35,8 @@ export class LaneQueue {
   #unackedReadings = 0
   /** After a refusal with a pause nothing of the lane is sent before this. */
   holdUntilUs = 0
+  /** What it is held for when the topic of one alias is not there. */
+  heldAlias: number | null = null
 
   constructor(lane: number, bounds: LaneBounds) {
     this.lane = lane
@@ -68,8 +72,14 @@ export class LaneQueue {
     return this.#readings + count <= this.#bounds.maxReadings && this.#bytes + sizeBytes <= this.#bounds.maxBytes
   }
 
-  add(count: number, frameBytes: Uint8Array): void {
-    this.#entries.push({ first: this.#next, count, frameBytes, why: 0 })
+  /** @returns the alias of the reading with that sequence; null when it is none, or has gone. */
+  aliasAt(sequence: number): number | null {
+    const entry = this.#entries.find(({ first, count }) => first <= sequence && sequence < first + count)
+    return entry?.alias ?? null
+  }
+
+  add(alias: number, count: number, frameBytes: Uint8Array): void {
+    this.#entries.push({ first: this.#next, count, frameBytes, alias, why: 0 })
     this.#next += count
     this.#readings += count
     this.#bytes += frameBytes.length
@@ -89,7 +99,8 @@ export class LaneQueue {
     const before = this.#entries[index - 1]
     const joins = before !== undefined && before.frameBytes === null && index - 1 >= this.#sentCount
     if (joins) this.#entries.splice(index - 1, 2, { ...before, count: before.count + entry.count })
-    else this.#entries.splice(index, 1, { first: entry.first, count: entry.count, frameBytes: null, why: 0 })
+    else
+      this.#entries.splice(index, 1, { first: entry.first, count: entry.count, frameBytes: null, alias: null, why: 0 })
     return { first: entry.first, count: entry.count }
   }
 
@@ -139,7 +150,7 @@ export class LaneQueue {
     this.rewindTo(0)
     if (have < this.#acked) {
       // Acknowledged once, lost by the edge, and no longer held here: the edge is told, so that it counts the loss.
-      const entry = { first: have + 1, count: this.#acked - have, frameBytes: null, why: 3 }
+      const entry = { first: have + 1, count: this.#acked - have, frameBytes: null, alias: null, why: 3 }
       this.#acked = have
       this.#entries.unshift(entry)
     } else {

@@ -157,6 +157,21 @@ test('a topic that is not there is declared again, and what waits for it goes on
   assert.deepEqual(sequences(sent(core, 1_001_000)), [1])
 })
 
+test('an alias beside the one whose topic is not there is not declared again, and does not end the pause', () => {
+  const { core, alias, publish } = deviceWith()
+  const other = core.declare('site/other', 'numbers', { fields: [{ name: 'value', unit: '', scale: 0 }] })
+  core.opened(0, 0)
+  core.received(welcome(null), 1)
+  publish(1)
+  sent(core)
+  core.received({ type: 'nack', lane: 1, first: 1, count: 1, code: 7, retryMs: 60_000 }, 10)
+  const again = sent(core, 20).flatMap((frame) => (frame.type === 'alias' ? [frame.alias] : []))
+  assert.deepEqual(again, [alias])
+  core.received({ type: 'alias-ok', alias: other, promise: 0 }, 1000)
+  assert.deepEqual(sequences(sent(core, 59_000_000)), [])
+  assert.deepEqual(sequences(sent(core, 60_000_010)), [1])
+})
+
 test('a final refusal loses that reading alone', () => {
   const { core, publish } = deviceWith()
   core.opened(0, 0)
