@@ -44,6 +44,8 @@ export class PartitionRunner {
   #readTicket: number | null = null
   readonly #timer: WakeTimer
   readonly #budgetTimer: WakeTimer
+  /** Taken from the budget for a batch that lost its link before its turn: the next one need not pay for it again. */
+  #paidBytes = 0
   #slot: 'none' | 'waiting' | 'held' = 'none'
   #withdraw: () => void = () => {}
   #isClosed = false
@@ -219,15 +221,18 @@ export class PartitionRunner {
   #send(effect: Extract<Effect, { type: 'send' }>): void {
     const outgoing = this.#outgoing
     if (outgoing === null) return
-    const waitUs = this.options.budget.take(outgoing.sizeBytes)
+    const owedBytes = Math.max(0, outgoing.sizeBytes - this.#paidBytes)
+    const waitUs = owedBytes === 0 ? 0 : this.options.budget.take(owedBytes)
     if (waitUs > 0) {
       this.#budgetTimer.set(this.options.clock.monotonicUs() + waitUs, () => this.#send(effect))
       return
     }
+    this.#paidBytes += owedBytes
     const { target, partition } = this.options
     const { ticket, idPrefix, suspicion } = effect
     const send = async (upstream: Upstream): Promise<Input> => {
       this.#feed({ type: 'sent', ticket })
+      this.#paidBytes -= outgoing.sizeBytes
       const batch = { ...outgoing.batch, idSeed: idPrefix }
       const upstreamBaseOffset = await upstream.send(target, partition.partitionId, batch)
       return { type: 'confirmed', ticket, upstreamBaseOffset }

@@ -141,6 +141,37 @@ test('a batch that waits for the budget is not blamed for a link that comes and 
   runner.close()
 })
 
+test('a batch that loses its link before its turn takes nothing more from the budget for the next one', async () => {
+  const source = new MemorySource()
+  const [partition] = source.addTopic('sensors', 'temp', 1)
+  assert.ok(partition)
+  partition.append('a', 'b', 'c')
+  let takenBytes = 0
+  const take = (sizeBytes: number) => {
+    takenBytes += sizeBytes
+    return 0
+  }
+  const slots = new Slots(1)
+  const runner = runnerOf(source, partition, { take, leftBytes: () => Number.POSITIVE_INFINITY }, { slots })
+  for (let flap = 0; flap < 3; flap++) {
+    const turns = new Turns()
+    slots.acquire(() => {})
+    runner.linkUp(new EmptyUpstream(), turns)
+    await eventually(() => runner.view.state === 'reading', 'it waits for a slot')
+    await new Promise((resolve) => setImmediate(resolve))
+    turns.take(1, () => {})
+    slots.release()
+    assert.equal(runner.view.state, 'paused', 'it waits for its turn')
+    runner.linkDown(new EdgeError('EDGE_CONNECTION_LOST', 'the other one ended it'))
+  }
+  const upstream = new EmptyUpstream()
+  runner.linkUp(upstream, new Turns())
+  await upstream.firstSent.promise
+  assert.ok(takenBytes > 0)
+  assert.equal(takenBytes, upstream.sent[0]?.recordsView.length)
+  runner.close()
+})
+
 test('what retention took before the upstream was ever reached is a gap for a later process too', async () => {
   const source = new MemorySource()
   const [partition] = source.addTopic('sensors', 'temp', 1)
