@@ -39,7 +39,7 @@ export const SYNC_DEFAULTS = {
   connectTimeoutMs: 15_000,
   /** Idle links are pinged so that address translation on the way keeps them. */
   heartbeatIntervalMs: 5000,
-  /** Topics that have all there is are looked for upstream this often: one that was deleted there is told and filled again. */
+  /** Topics are looked for upstream this often: one that was deleted or made anew there is told and filled again. */
   topicCheckIntervalMs: 60_000,
   /** Over HTTP the server is asked this often whether it is still the same process. */
   httpCheckIntervalMs: 30_000,

@@ -62,7 +62,10 @@ export interface Cursor {
   readonly confirmedOffset: bigint
   /** Where our newest record lies upstream, or a lower bound of it where the upstream does not tell. */
   readonly upstreamOffset: bigint | null
-  /** Counts how often the upstream was found ahead of the local log (a restored backup): new ids from then on. Default 0. */
+  /**
+   * Counts how often the upstream was found ahead of the local log (a restored backup), or to be another topic of that name:
+   * new ids from then on. Default 0.
+   */
   readonly incarnation?: number
 }
 

@@ -65,7 +65,7 @@ export const SYNC_UPSTREAM_SETTINGS = {
   ),
   topic_check_interval: duration(
     { default: D.topicCheckIntervalMs, min: 0, max: HOUR_MS },
-    'A topic with nothing to send is looked for upstream this often, so that one deleted there is filled again; 0: only with the next message.',
+    'Topics are looked for upstream this often, so that one that was deleted or made anew there is filled again; longer saves bytes on metered links; 0: a deleted one is noticed with the next message.',
   ),
   tail_scan_max_count: integer(
     { default: D.tailScanMaxCount, min: 1, max: 1_000_000_000 },

@@ -29,7 +29,8 @@ const WRITE_ROWS_MAX = 4096
 export const TOTAL_OFFSETS_MAX = 131_072
 /**
  * Whoever reads a cursor makes a prefix for each incarnation up to its own. It rises by one when the upstream is found ahead
- * of a log that lost its end: no edge lives through so many losses, and a row with more is damaged.
+ * of a log that lost its end, or to be another topic of that name: no edge lives through so many, and a row with more is
+ * damaged.
  */
 const INCARNATION_MAX = 4096
 /** Rows that were removed and wait to be removed from the database, too: one that takes no writes keeps them waiting. */
