@@ -120,9 +120,12 @@ interface Target extends WebTransportOptions {
 }
 
 function attemptOver(carrier: Carrier, target: Target, signal: AbortSignal): Attempt<OpenSession> {
+  return attempt(signal, (limit) => (carrier === 'quic' ? openQuic(target, limit) : openHttp2(target, limit)))
+}
+
+function attempt(signal: AbortSignal, open: (signal: AbortSignal) => Promise<OpenSession>): Attempt<OpenSession> {
   const stop = new AbortController()
-  const limit = AbortSignal.any([signal, stop.signal])
-  const outcome = carrier === 'quic' ? openQuic(target, limit) : openHttp2(target, limit)
+  const outcome = open(AbortSignal.any([signal, stop.signal]))
   return {
     outcome,
     abandon() {
@@ -139,10 +142,8 @@ function attemptOver(carrier: Carrier, target: Target, signal: AbortSignal): Att
 function openQuic(target: Target, signal: AbortSignal): Promise<OpenSession> {
   const { addresses, certificateHash, host } = target
   if (addresses.length < 2 || certificateHash === '') return openSession('quic', host, target, signal)
-  const start = ({ address }: HostAddress): Attempt<OpenSession> => {
-    const outcome = openSession('quic', address, target, signal)
-    return { outcome, abandon: () => void outcome.then(({ session }) => closeQuietly(session, 0)).catch(() => {}) }
-  }
+  const start = ({ address }: HostAddress): Attempt<OpenSession> =>
+    attempt(signal, (limit) => openSession('quic', address, target, limit))
   return firstOf(inTurns(addresses).slice(0, MAX_ADDRESSES), start, HEAD_START_MS, signal)
 }
 
