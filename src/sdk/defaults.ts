@@ -40,6 +40,8 @@ export const SDK_DEFAULTS = {
   consumerCommitIntervalMs: 1000,
   /** How soon a member learns that partitions were given to it. */
   groupSyncIntervalMs: 1000,
+  /** How soon a consumer of one partition learns that its topic was made anew. The answer names all partitions: not as often. */
+  topicLookIntervalMs: 5000,
 
   deviceResendReadings: 1024,
   deviceResendBytes: 64 * 1024,

@@ -182,7 +182,7 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
     const isStale = this.#membership
       ? this.#membership.isStale
       : this.#isLookOutdated || this.#client.state !== 'connected'
-    if (ageUs < SDK_DEFAULTS.groupSyncIntervalMs * US_MS && !isStale) return this.#partitions
+    if (ageUs < this.#lookIntervalMs * US_MS && !isStale) return this.#partitions
     try {
       const partitions = this.#membership ? await this.#membership.partitions() : await this.#ownPartitions()
       this.#partitions = partitions
@@ -195,6 +195,12 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
       await this.#pauseOrThrow(error)
     }
     return this.#partitions
+  }
+
+  /** Which partitions there are matters only to who reads all of them. */
+  get #lookIntervalMs(): number {
+    const isOfOne = this.#membership === null && this.#options.partitionId !== undefined
+    return isOfOne ? SDK_DEFAULTS.topicLookIntervalMs : SDK_DEFAULTS.groupSyncIntervalMs
   }
 
   /**

@@ -7,7 +7,7 @@ import { TcpRelay } from '../../support/tcp-relay.ts'
 
 const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes)
 /** A message that never comes would keep a consumer for ever. */
-const PATIENCE_MS = 8000
+const PATIENCE_MS = 15_000
 const READ = { stream: 'plant', topic: 'pumps', consumer: 'reader', partitionId: 0 } as const
 
 async function fill(client: Client, label: string, count: number): Promise<string[]> {
@@ -107,4 +107,22 @@ test('a lost connection alone makes a consumer read nothing twice', async (conte
     },
   )
   assert.deepEqual(seen, ['old0', 'old1', 'old2', 'old3', 'old4', 'more0', 'more1', 'more2'])
+})
+
+test('a consumer of one partition does not ask for all partitions of its topic each second', async () => {
+  await using world = await startEdgeWorld()
+  const client = await world.connect()
+  await client.streams.create('plant')
+  await client.topics.create('plant', 'pumps')
+  const get = client.topics.get.bind(client.topics)
+  let askedCount = 0
+  client.topics.get = (...names) => {
+    askedCount += 1
+    return get(...names)
+  }
+  const consumer = client.consumer(READ)
+  const limit = setTimeout(() => consumer.stop(), 2500)
+  for await (const _message of consumer);
+  clearTimeout(limit)
+  assert.equal(askedCount, 1)
 })
