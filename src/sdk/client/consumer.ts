@@ -84,6 +84,8 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
   #joinCount = 0
   /** null before the first, and where this user may not look. A group is told by its membership, which ends with its topic. */
   #look: Look | null = null
+  /** Something was polled or stored since then: where the topic is another one by the next look, of the wrong log. */
+  #isUsedSinceLook = false
   #isStopping = false
   /** Messages asked for with one poll: fewer than configured while an answer with as many is larger than is taken. */
   #pollCount: number
@@ -239,12 +241,13 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
   /** Offsets are numbers of one log: those of a partition that was made anew since the last look are void. */
   #looked(look: Look): void {
     const before = this.#look
+    const isMisled = this.#isUsedSinceLook
     this.#look = look
+    this.#isUsedSinceLook = false
     for (const [partitionId, createdAtUs] of look.createdAtUs) {
       const wasUs = before?.createdAtUs.get(partitionId)
       if (wasUs === undefined || wasUs === createdAtUs) continue
-      // Polled and perhaps stored between the two looks: what is stored may be ours, of the wrong log.
-      const isMisled = before?.connection === look.connection
+      // What is stored may be ours then.
       if (isMisled) this.#positions.set(partitionId, { ...NO_POSITION, next: 0n })
       else this.#positions.delete(partitionId)
     }
@@ -303,7 +306,10 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
       return []
     }
     const last = polled.messages.at(-1)
-    if (last !== undefined) position.next = last.offset + 1n
+    if (last !== undefined) {
+      position.next = last.offset + 1n
+      this.#isUsedSinceLook = true
+    }
     return polled.messages
   }
 
@@ -365,6 +371,7 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
       await this.#ownPartitions()
       if (this.#positions.get(partitionId) !== position) return
     }
+    this.#isUsedSinceLook = true
     try {
       await this.#client.offsets.store(this.#identity, this.#options.stream, this.#options.topic, partitionId, handled)
     } catch (error) {

@@ -89,6 +89,22 @@ for (const commit of COMMITS) {
   })
 }
 
+test('a topic made anew is read from its oldest message on although the connection is lost before that is noticed', async (context) => {
+  await using world = await startEdgeWorld()
+  const admin = await world.connect()
+  await admin.streams.create('plant')
+  await admin.topics.create('plant', 'pumps')
+  await fill(admin, 'old', 5)
+  const { relay, client } = await relayed(context, world)
+  const wanted = new Set(Array.from({ length: 20 }, (_, index) => `new${index}`))
+  const seen = await readUntil(client, { ...READ, commit: { kind: 'each' } }, wanted, async (payload) => {
+    if (payload === 'old4') await remake(admin, 'new', 20)
+    if (payload === 'new7') relay.cut()
+  })
+  assert.equal(seen[5], 'new5')
+  assert.deepEqual(new Set(seen.slice(5)), wanted)
+})
+
 test('a lost connection alone makes a consumer read nothing twice', async (context) => {
   await using world = await startEdgeWorld()
   const admin = await world.connect()
