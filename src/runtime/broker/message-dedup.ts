@@ -93,7 +93,10 @@ export class MessageDedup {
       await apply()
       await this.readBack(topic, opened, limits, ends)
     } catch (error) {
-      this.windows.delete(topic)
+      // It may have been on all the time, without a send until now: what was sent meanwhile is in it.
+      const { dedupWindow: stays } = topic.options
+      if (stays === null) this.windows.delete(topic)
+      else opened.window.resize(stays)
       throw error
     }
   }

@@ -200,6 +200,21 @@ test('a change that fails leaves the topic as it was', async () => {
   assert.deepEqual(textsOf(world, 0), ['a', 'a'])
 })
 
+test('a change that fails costs a topic none of the ids it has seen meanwhile', async () => {
+  await using world = await withTopic()
+  let sent = Promise.resolve()
+  world.log.catalog.updateTopic = () => {
+    sent = send(world, 0, [1n, 'a']).settled
+    return Promise.reject(new EdgeError('EDGE_IO', 'the disk refuses'))
+  }
+  const options = { dedupWindow: { ...WINDOW, maxEntries: 1 } }
+  await assert.rejects(world.broker.updateTopic(world.root, 's', 't', { options }), { code: 'EDGE_IO' })
+  await sent
+  await send(world, 0, [2n, 'b']).settled
+  await send(world, 0, [1n, 'not again']).settled
+  assert.deepEqual(textsOf(world, 0), ['a', 'b'])
+})
+
 for (const [what, remove] of [
   ['topic', ({ broker, root }: BrokerWorld) => broker.deleteTopic(root, 's', 't')],
   ['stream', ({ broker, root }: BrokerWorld) => broker.deleteStream(root, 's')],
