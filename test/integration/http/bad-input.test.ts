@@ -129,7 +129,7 @@ test('a body of more values than fit into memory as objects is refused before it
   }
   const many = (value: string, count: number) => `[${Array.from({ length: count }, () => value).join(',')}]`
   assert.equal((await post('['.repeat(90_000) + ']'.repeat(90_000)))[0], 422)
-  for (const value of ['{}', '[]', '1', '"a"', '{"a":{}}']) {
+  for (const value of ['{}', '[]', '1', '"a"', '"\\\\"', '"\\\\\\""', '{"a":{}}']) {
     const [status, text] = await post(many(value, 150_000))
     assert.deepEqual([status, /more than 100000 values/.test(text)], [413, true], value)
   }

@@ -15,6 +15,7 @@ import {
   u32,
   u64,
 } from '../../../../src/runtime/http/shape.ts'
+import { MIB } from '../../../../src/setting.ts'
 
 /** @returns the sentence behind the prefix that all of them have. */
 function sentenceOf(shape: Shape<unknown>, found: unknown): string {
@@ -71,6 +72,12 @@ test('base64 is taken in its canonical form with padding only', () => {
   assert.deepEqual([...base64('aGVsbG8=', '')], [...new TextEncoder().encode('hello')])
   assert.deepEqual([...base64('', '')], [])
   for (const found of ['YQ', '_-8=', '***', 'YQ==\n', 'Y===', 'YR==', 'a2W=', 1]) sentenceOf(base64, found)
+})
+
+test('base64 of the largest body is taken, and refused where its last character is none', () => {
+  const found = Buffer.alloc(48 * MIB, 7).toString('base64')
+  assert.equal(base64(found, '').length, 48 * MIB)
+  assert.equal(sentenceOf(base64, `${found.slice(0, -1)}*`), 'Invalid base64')
 })
 
 test('where no padding is looked at, all else is', () => {
