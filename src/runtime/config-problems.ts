@@ -125,8 +125,11 @@ function findCorsProblems(cors: Config['http.cors']): readonly string[] {
     values
       .filter((text, index) => !isRight(text, index))
       .map((text) => `http.cors.${key}: found ${JSON.stringify(text)}, expected ${what}`)
-  const open = Object.entries({ allowed_origins, allowed_headers, exposed_headers }).flatMap(([key, values]) =>
-    values.includes(ANY) ? [`http.cors.${key}: found *, expected names beside http.cors.allow_credentials = true`] : [],
+  const open = Object.entries({ allowed_origins, allowed_methods, allowed_headers, exposed_headers }).flatMap(
+    ([key, values]) =>
+      values.includes(ANY)
+        ? [`http.cors.${key}: found *, expected names beside http.cors.allow_credentials = true`]
+        : [],
   )
   return [
     ...wrong(

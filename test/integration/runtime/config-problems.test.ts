@@ -158,6 +158,9 @@ test('an origin that is none and a path that is none are told, not found out by 
   assert.deepEqual(cors('allow_credentials = true'), [
     'http.cors.allowed_origins: found *, expected names beside http.cors.allow_credentials = true',
   ])
+  assert.deepEqual(cors('allow_credentials = true', 'allowed_origins = []', 'allowed_methods = ["*"]'), [
+    'http.cors.allowed_methods: found *, expected names beside http.cors.allow_credentials = true',
+  ])
 })
 
 test('plain QUIC wants nothing by default, and files where its own certificate is turned off', () => {
