@@ -88,7 +88,7 @@ export const FIRST_BYTES_TIMEOUT_MS = 30 * SECOND_MS
 export const MAX_SENDS_IN_FLIGHT = 256
 /** Requests up to this size are received without asking the budget. */
 export const SMALL_REQUEST_BYTES = 64 * KIB
-/** Any request but a send: rights to thirty thousand topics, the longest there is, fit. */
+/** Any request but a send: rights to 29,000 topics, the longest there is, fit. */
 export const MAX_COMMAND_BYTES = 256 * KIB
 /** Replies of one turn are gathered up to this size, then written. */
 export const OUTPUT_GATHER_BYTES = 256 * KIB
