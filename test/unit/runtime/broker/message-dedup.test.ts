@@ -154,6 +154,17 @@ test('ids are remembered over a restart and forgotten after their time', async (
   assert.deepEqual(textsOf(again, 1), ['a'])
 })
 
+test('a clock that comes up years behind makes no id remembered for longer', async () => {
+  const world = await withTopic()
+  await send(world, 0, [1n, 'a']).settled
+  world.clock.setUs = -86_400_000_000n * 365n
+  await using again = await world.restart()
+  await send(again, 0, [1n, 'not again']).settled
+  again.clock.passMs(60_000)
+  await send(again, 0, [1n, 'a new one']).settled
+  assert.deepEqual(textsOf(again, 0), ['a', 'a new one'])
+})
+
 test('a purge forgets the ids with the messages', async () => {
   await using world = await withTopic()
   await send(world, 0, [1n, 'a']).settled
@@ -170,6 +181,18 @@ test('a topic can switch deduplication on and off', async () => {
   await world.broker.updateTopic(world.root, 's', 't', { options: { dedupWindow: WINDOW } })
   await send(world, 0, [1n, 'not again']).settled
   assert.deepEqual(textsOf(world, 0), ['a', 'again'])
+})
+
+test('two changes at one moment both count', async () => {
+  await using world = await createBrokerWorld()
+  await world.broker.createStream(world.root, 's')
+  await world.broker.createTopic(world.root, 's', { name: 't', partitionCount: 2, options: {} })
+  await Promise.all([
+    world.broker.updateTopic(world.root, 's', 't', { options: { dedupWindow: WINDOW } }),
+    world.broker.updateTopic(world.root, 's', 't', { options: { messageExpiryUs: 5n } }),
+  ])
+  const { dedupWindow, messageExpiryUs } = world.broker.topic(world.root, 's', 't')?.options ?? {}
+  assert.deepEqual([dedupWindow, messageExpiryUs], [WINDOW, 5n])
 })
 
 test('from the moment on at which deduplication is switched on, what was sent before is known', async () => {

@@ -128,6 +128,8 @@ describe('permissions as JSON', () => {
       assert.deepEqual(decodePermissions(encodePermissions(permissions)), permissions)
     }
     assert.equal(decodePermissions(encodePermissions(null)), null)
+    const flipped = encodePermissions(ALL_PERMISSIONS)?.replace('{', 'k') ?? null
+    assert.equal(decodePermissions(flipped), null, 'nobody gets a right by what cannot be read')
   })
 
   test('name the first value that is missing or wrong', () => {

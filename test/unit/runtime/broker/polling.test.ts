@@ -68,6 +68,10 @@ test('an answer of text has as many messages as fit, however small they are as b
     [4, 2],
   ])
   assert.deepEqual(takesOf(fittingAsText(batches, 402 * 10)), [[0, 10]])
+  assert.deepEqual(takesOf(fittingAsText(batches.slice(1), 402 * 7)), [
+    [4, 6],
+    [0, 1],
+  ])
   // A header of twelve bytes takes as much text as two hundred bytes of payload.
   assert.deepEqual(takesOf(fittingAsText([stored(10, 100, 96)], 10_000)), [[0, 3]])
   assert.deepEqual(takesOf(fittingAsText([stored(1000, 10_000)])), [[0, 873]])

@@ -135,6 +135,9 @@ describe('keys of an issuer', () => {
     state.keySet = keySetOf(second)
     await userOf(first.token(CLAIMS))
     assert.equal(await userOf(first.token(CLAIMS)), undefined)
+    state.nowUs += 600_000_001
+    state.keySet = keySetOf(first)
+    assert.equal(await userOf(second.token(CLAIMS)), undefined, 'it is waited for again')
   })
 
   test('of other kinds are passed over', () => {
