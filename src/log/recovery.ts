@@ -85,8 +85,8 @@ export interface Recovered {
   readonly lostEnds: ReadonlyMap<LogPartition, number>
   /** Partitions of which the disk does not give a folder or a file, which stays where it is. */
   readonly refused: ReadonlyMap<LogPartition, readonly EdgeError[]>
-  /** Partitions of which a folder could not be listed, and why. */
-  readonly unlisted: ReadonlyMap<LogPartition, EdgeError>
+  /** Folders of partitions that could not be listed, and why. */
+  readonly unlisted: ReadonlyMap<string, EdgeError>
   readonly missing: MissingJournal
   /** Batches of keys that were deleted. */
   readonly unknownKeys: ReadonlyMap<number, number>
@@ -199,9 +199,7 @@ export function recoverPartitions(options: RecoveryOptions): Recovered {
     unreadableBytes,
     lostEnds: lostEndsOf(segmentsOf),
     refused: new Map([...segmentsOf].map(([partition, { refused }]) => [partition, refused])),
-    unlisted: new Map(
-      [...segmentsOf].flatMap(([partition, { unlisted }]) => (unlisted ? [[partition, unlisted]] : [])),
-    ),
+    unlisted: new Map(all.flatMap((each) => [...each.unlisted])),
     missing,
     unknownKeys,
     damagedPaths: all.flatMap((each) => each.damagedPaths),

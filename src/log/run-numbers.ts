@@ -21,22 +21,25 @@ export class RunNumbers {
   /**
    * At open, where files stay that the journal holds as well, or folders could not be listed.
    *
+   * @param unlisted folders, and why.
    * @param ordinal of this open, above that of every one before: also above runs that nobody can look for.
    */
   overtake(
     partitions: Iterable<LogPartition>,
     stuckPaths: readonly string[],
-    unlisted: ReadonlyMap<LogPartition, EdgeError>,
+    unlisted: ReadonlyMap<string, EdgeError>,
     ordinal: number,
   ): void {
     if (stuckPaths.length === 0 && unlisted.size === 0) return
     this.#last = RUN_GAP + Math.max(this.#last, ordinal * RUN_GAP)
-    const folders = new Set(stuckPaths.map(folderOf))
+    const folders = new Set([...stuckPaths.map(folderOf), ...unlisted.keys()])
     for (const partition of partitions) {
       const { spec, key } = partition
-      if (folders.has(spec.directory) || folders.has(refugeFolder(key))) closeLast(partition)
+      const refusal = unlisted.get(spec.directory)
+      // For a refuge that may be as bad as it no partition's own folder is left.
+      if (refusal !== undefined) giveUp(partition, refusal)
+      else if (folders.has(spec.directory) || folders.has(refugeFolder(key))) closeLast(partition)
     }
-    for (const [partition, refusal] of unlisted) giveUp(partition, refusal)
   }
 
   /** Names in the partition's folder cannot be made or taken for good: it is left as it is, until the next start. */

@@ -48,8 +48,8 @@ export interface RecoveredSegments {
   readonly lostEndSize: number
   /** There may be more behind them, or instead of them, in what is refused. */
   readonly isEndUnknown: boolean
-  /** Why a folder could not be listed: what lies in it may be older than what is written now, and say otherwise. */
-  readonly unlisted: EdgeError | undefined
+  /** Folders that could not be listed, and why: what lies in one may be older than what is written now, and say otherwise. */
+  readonly unlisted: ReadonlyMap<string, EdgeError>
   readonly highestRun: number
   /** From here on the journal counts. */
   readonly journalFrom: bigint | undefined
@@ -116,11 +116,12 @@ export function recoverSegments(options: SegmentRecoveryOptions): RecoveredSegme
   let highestRun = 0
   const damagedPaths: string[] = []
   const refused: EdgeError[] = []
+  const unlisted = new Map<string, EdgeError>()
   // Of two copies of one file that at home counts, and comes last.
-  let unlisted: EdgeError | undefined
   for (const directory of options.directories.toReversed()) {
     const entries = given<readonly DirectoryEntry[]>(() => fileSystem.list(directory), refused)
-    if (entries === undefined) unlisted ??= refused.at(-1)
+    const refusal = entries === undefined ? refused.at(-1) : undefined
+    if (refusal !== undefined) unlisted.set(directory, refusal)
     for (const { name, isDirectory } of entries ?? []) {
       const parsed = isDirectory ? undefined : parseSegmentName(name)
       const path = `${directory}/${name}`
@@ -165,7 +166,7 @@ export function recoverSegments(options: SegmentRecoveryOptions): RecoveredSegme
   const refusedBefore = refused.length
   const unusable = { damagedPaths, refused }
   const { segments, lostEndSize } = openFromBehind(kept, { ...options, journalFirst: journalFrom }, unusable)
-  const isEndUnknown = journalFrom === undefined && (unlisted !== undefined || refused.length > refusedBefore)
+  const isEndUnknown = journalFrom === undefined && (unlisted.size > 0 || refused.length > refusedBefore)
   const paths = { orphanPaths, emptyPaths, damagedPaths, repeatedPaths }
   return { segments, externals, ...paths, refused, lostEndSize, isEndUnknown, unlisted, highestRun, journalFrom }
 }

@@ -126,6 +126,7 @@ const PLACES: readonly Place[] = [
   ['the folder of the topics of a stream', () => 'streams/0/topics', 'unlistable'],
   ['the folder of all streams', () => 'streams', 'unlistable'],
   ['the refuge', () => 'refuge', 'unlistable'],
+  ['the refuge, nor anything be done in it', () => 'refuge', 'broken'],
   ['the staging folder', () => 'staging', 'unlistable'],
   ['the trash', () => 'trash', 'unlistable'],
   ['the quarantine', () => 'quarantine', 'unlistable'],
