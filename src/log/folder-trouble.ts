@@ -91,13 +91,16 @@ export class FolderTrouble {
     })
   }
 
-  #takesFiles({ spec }: LogPartition): boolean {
+  #takesFiles(partition: LogPartition): boolean {
     const { fileSystem } = this.#options
-    const path = `${spec.directory}/${PROBE_NAME}`
+    const path = `${partition.spec.directory}/${PROBE_NAME}`
     let file: LogFile | undefined
     const isTaken = isDone(() => {
       fileSystem.unlink(path)
-      file = createInFolder(fileSystem, path)
+      file = createInFolder(fileSystem, path, () => {
+        // Synced by the first run that packs into it.
+        partition.isFolderNameDirty = true
+      })
       file.write(new Uint8Array(PROBE_SIZE), 0)
     })
     file?.close()

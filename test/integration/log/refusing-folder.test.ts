@@ -11,7 +11,7 @@ import { openInspection } from '../../../src/log/inspect/store-inspection.ts'
 import { plainCodec } from '../../../src/log/io/block-codec.ts'
 import type { FileSystem, LogFile } from '../../../src/log/io/file-system.ts'
 import { createNodeFileSystem } from '../../../src/log/io/node-file-system.ts'
-import { systemScheduler } from '../../../src/log/scheduler.ts'
+import { type Scheduler, systemScheduler } from '../../../src/log/scheduler.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -37,6 +37,8 @@ interface Faults {
   areFilesRefusing: boolean
   /** Journal files are not recycled. */
   isRecyclingFailing: boolean
+  /** Folders that were synced. */
+  readonly synced: Set<string>
 }
 
 /** Gives and takes no names in some folders. */
@@ -75,6 +77,10 @@ function withImmutable(inner: FileSystem, folders: ReadonlySet<string>, faults: 
       refuse(path)
       inner.unlink(path)
     },
+    async syncDirectory(path) {
+      await inner.syncDirectory(path)
+      faults.synced.add(path)
+    },
   }
 }
 
@@ -94,7 +100,12 @@ async function start(context: TestContext, scheduler = systemScheduler): Promise
   const folder = fs.mkdtempSync(join(tmpdir(), 'edge-refusing-folder-'))
   context.after(() => fs.rmSync(folder, { recursive: true, force: true }))
   const immutable = new Set<string>()
-  const faults: Faults = { isSyncFailing: () => false, areFilesRefusing: false, isRecyclingFailing: false }
+  const faults: Faults = {
+    isSyncFailing: () => false,
+    areFilesRefusing: false,
+    isRecyclingFailing: false,
+    synced: new Set(),
+  }
   const path = join(folder, 'data')
   fs.mkdirSync(path)
   const open = async (at = path): Promise<Log> => {
@@ -192,19 +203,48 @@ test('a folder that is made immutable for a while is told once when it begins an
   await assertWhole(log, end + 4 * FILE_COUNT)
 })
 
-test('a folder that was mended is noticed though no segment is begun, and an attempt that a kill left is removed', async (context) => {
+/** Folders are tried when the test says so. */
+function withoutProbes(): { ticks: (() => void)[]; scheduler: Scheduler; tick: () => void } {
   const ticks: (() => void)[] = []
-  const { path, log, immutable, open } = await start(context, {
+  const scheduler: Scheduler = {
     ...systemScheduler,
     after: (delayMs, task) => {
       if (delayMs !== 20_000) return systemScheduler.after(delayMs, task)
       ticks.push(task)
       return () => void ticks.splice(ticks.indexOf(task), 1)
     },
-  })
+  }
   const tick = (): void => {
     for (const task of ticks.splice(0)) task()
   }
+  return { ticks, scheduler, tick }
+}
+
+test('the name of a folder that was made for a try is synced before what is packed into it counts', async (context) => {
+  const { scheduler, tick } = withoutProbes()
+  const { path, log, immutable, faults } = await start(context, scheduler)
+  const [first] = partitionsOf(log)
+  immutable.add(folderOf(first))
+  const refused = await fill(log, 0)
+  immutable.clear()
+  const early = await fill(log, refused)
+  await eventually(() => filesIn(path, folderOf(first)).length > 1, 'it has a folder, and a refuge')
+  fs.rmSync(join(path, folderOf(first)), { recursive: true })
+  fs.writeFileSync(join(path, folderOf(first)), 'in the way')
+  const late = await fill(log, early)
+  await eventually(() => log.stats().refusingFolderCount === 1, 'noticed')
+  fs.rmSync(join(path, folderOf(first)))
+  faults.synced.clear()
+  tick()
+  assert.equal(log.stats().refusingFolderCount, 0)
+  await fill(log, late)
+  await eventually(() => faults.synced.has(folderOf(first)), 'it takes segments again')
+  assert.ok(faults.synced.has('streams/0/topics/0'))
+})
+
+test('a folder that was mended is noticed though no segment is begun, and an attempt that a kill left is removed', async (context) => {
+  const { ticks, scheduler, tick } = withoutProbes()
+  const { path, log, immutable, open } = await start(context, scheduler)
   const [first] = partitionsOf(log)
   immutable.add(folderOf(first))
   const count = await fill(log, 0)
