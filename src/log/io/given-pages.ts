@@ -32,13 +32,18 @@ export function readGiven(handle: LogFile, targetView: Uint8Array, position: num
   }
 }
 
-/** The same off the event loop, as long as nothing is refused. */
-export async function readGivenLater(handle: LogFile, target: Uint8Array, position: number): Promise<void> {
+/** The same off the event loop, as long as nothing is refused. @returns what was not given. */
+export async function readGivenLater(
+  handle: LogFile,
+  target: Uint8Array,
+  position: number,
+): Promise<readonly ByteRange[]> {
   try {
     await handle.readLater(target, position)
+    return []
   } catch (error) {
     if (isShortage(error)) throw error
-    readGiven(handle, target, position)
+    return readGiven(handle, target, position).refused
   }
 }
 

@@ -27,6 +27,8 @@ interface GroupRange {
 
 export class JournalWindow {
   readonly area: ByteArea
+  /** The device gave all that lies in it. */
+  isGiven = true
   readonly #file: JournalFile
   #start = 0
   #end = 0
@@ -55,7 +57,8 @@ export class JournalWindow {
     this.#start = start
     // Nothing is there until it is read.
     this.#end = start
-    await readGivenLater(file.handle, this.area.bytes.subarray(0, end - start), start)
+    const refused = await readGivenLater(file.handle, this.area.bytes.subarray(0, end - start), start)
+    this.isGiven = refused.length === 0
     this.#end = end
     for (const group of groups) this.#open(group)
   }

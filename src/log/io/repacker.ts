@@ -17,7 +17,8 @@ import type { LogPartition } from '../partition.ts'
 import type { Scheduler } from '../scheduler.ts'
 import type { BlockCodec } from './block-codec.ts'
 import { type FileSystem, isMissing, isRefused } from './file-system.ts'
-import type { JournalFile } from './journal-file.ts'
+import { pagesRefused } from './given-pages.ts'
+import { type JournalFile, journalPath } from './journal-file.ts'
 import { checkBatch } from './journal-reader.ts'
 import { JournalWindow, windowSizeFor } from './journal-window.ts'
 import { clearAway, folderOf, foldersNaming, refugeFolder } from './refuge.ts'
@@ -83,6 +84,12 @@ const JOBS_PER_TURN = 32
 /** Said of a folder, not of the disk: nothing is gained by another try. */
 const FORBIDDEN_CODES: ReadonlySet<string> = new Set(['EACCES', 'EPERM'])
 
+/**
+ * Runs in which the device may refuse pages of a file before what lies in them counts as lost: half a minute. After a reset of
+ * its bus it gives all of them again.
+ */
+const REFUSED_RUNS_MAX = 6
+
 /** A partition's folder in which names cannot be made or taken for good. */
 interface Refusal {
   readonly partition: LogPartition
@@ -93,6 +100,8 @@ export class Repacker {
   readonly #options: RepackerOptions
   /** Partitions whose folder was refused in the last run. */
   readonly #failing = new WeakSet<LogPartition>()
+  /** How many runs failed on pages of that file. */
+  readonly #refusedRuns = new WeakMap<JournalFile, number>()
   readonly #buffer: RepackBuffer
 
   constructor(options: RepackerOptions) {
@@ -113,7 +122,9 @@ export class Repacker {
   async pack(file: JournalFile): Promise<readonly LogPartition[]> {
     for (;;) {
       const packed = await this.#run(file)
-      if (packed !== undefined) return packed
+      if (packed === undefined) continue
+      this.#refusedRuns.delete(file)
+      return packed
     }
   }
 
@@ -189,7 +200,7 @@ export class Repacker {
       if (partition.isRemoved) continue
       const at = window.find(index.position(job.nextEntry), index.size(job.nextEntry))
       if (at === undefined) return undefined
-      const batch = this.#check(job, file, window.area, at)
+      const batch = this.#check(job, file, window, at)
       if (batch === undefined) continue
       if (isExternal(batch) || isBlockAlone(batch.size) || !plan.takes(batch)) return batch
       addTo(block, plan, batch, window.area.bytes.subarray(at, at + batch.size))
@@ -279,8 +290,11 @@ export class Repacker {
     job.packedEnd = segment.endOffset
   }
 
-  /** @returns the job's next batch, which lies at `at`, if it is still needed; a damaged one becomes a hole. */
-  #check(job: Job, file: JournalFile, area: ByteArea, at: number): WindowBatch | undefined {
+  /**
+   * @returns the job's next batch, which lies at `at`, if it is still needed; a damaged one becomes a hole.
+   * @throws EDGE_IO where it may only not be given now.
+   */
+  #check(job: Job, file: JournalFile, { area, isGiven }: JournalWindow, at: number): WindowBatch | undefined {
     const { partition, nextEntry } = job
     const { index } = partition
     const baseOffset = index.baseOffset(nextEntry)
@@ -288,12 +302,20 @@ export class Repacker {
     const size = index.size(nextEntry)
     const header = checkBatch(area, at, size, file.seedAt(position), this.#options.checksum)
     if (header === null || header.baseOffset !== baseOffset || header.key !== partition.key) {
+      if (!isGiven) this.#refused(file)
       this.#damaged(job)
       return undefined
     }
     if (header.kind === BATCH_KIND.sequence || baseOffset < partition.logStartOffset) return undefined
     job.endOffset = header.baseOffset + BigInt(header.count)
     return { header, size, boot: file.bootAt(position), at }
+  }
+
+  /** @throws EDGE_IO while it is worth another run. */
+  #refused(file: JournalFile): void {
+    const runs = (this.#refusedRuns.get(file) ?? 0) + 1
+    this.#refusedRuns.set(file, runs)
+    if (runs < REFUSED_RUNS_MAX) throw pagesRefused(journalPath(file.number))
   }
 
   /** The job's next batch becomes a hole. */

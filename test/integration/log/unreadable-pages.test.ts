@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
-import { type EncryptionSettings, LOG_SETTINGS, type Log, openLog } from '../../../src/log/index.ts'
+import { type EncryptionSettings, LOG_SETTINGS, type Log, type LogSettings, openLog } from '../../../src/log/index.ts'
 import { plainCodec } from '../../../src/log/io/block-codec.ts'
 import { createNodeFileSystem } from '../../../src/log/io/node-file-system.ts'
 import { silentLogger } from '../../../src/logger.ts'
@@ -39,10 +39,15 @@ function folder(context: TestContext): string {
   return path
 }
 
-async function open(context: TestContext, path: string, encryption: EncryptionSettings, bad: Bad = {}) {
+async function open(
+  context: TestContext,
+  path: string,
+  encryption: EncryptionSettings,
+  { bad = {}, settings = SETTINGS }: { readonly bad?: Bad; readonly settings?: LogSettings } = {},
+) {
   const disk = new FaultyFileSystem(createNodeFileSystem(path))
   for (const [name, pages] of Object.entries(bad)) disk.unreadable.set(name, new Set(pages))
-  const options = { path, clock: systemClock, logger: silentLogger, settings: SETTINGS, codec: plainCodec }
+  const options = { path, clock: systemClock, logger: silentLogger, settings, codec: plainCodec }
   const log = await openLog({ ...options, encryption, fileSystem: disk })
   context.after(() => log.close())
   return { disk, log }
@@ -73,10 +78,11 @@ async function withStore(
   context: TestContext,
   encryption: EncryptionSettings,
   use: (store: Store) => Promise<void>,
+  settings: LogSettings = SETTINGS,
 ): Promise<void> {
   const path = join(folder(context), 'data')
   fs.mkdirSync(path)
-  const { log, disk } = await open(context, path, encryption)
+  const { log, disk } = await open(context, path, encryption, { settings })
   try {
     const { id } = await log.catalog.createStream('plant')
     const options = topicOptions('durable', { segmentSizeBytes: 64 * 1024 })
@@ -120,7 +126,7 @@ for (const [form, encryption] of FORMS) {
       let lostCount = 0
       for (const page of tried(pagesOf(path, 'journal/0'), EARLY + 3)) {
         const copy = copyOf(path, 'killed')
-        const { log } = await open(context, copy, encryption, { 'journal/0': [page] })
+        const { log } = await open(context, copy, encryption, { bad: { 'journal/0': [page] } })
         lostCount += (await assertMissing(log, EARLY, 2, `page ${page}`)).length
         await log.close()
       }
@@ -131,7 +137,7 @@ for (const [form, encryption] of FORMS) {
   test(`${form}: with both headers of a journal file unreadable a start goes on above all that it may have held`, async (context) => {
     await withStore(context, encryption, async ({ path }) => {
       const copy = copyOf(path, 'killed')
-      const { log } = await open(context, copy, encryption, { 'journal/0': [0, 63] })
+      const { log } = await open(context, copy, encryption, { bad: { 'journal/0': [0, 63] } })
       await assertMissing(log, EARLY, EARLY, 'no header')
       assert.ok(eventsOf(log).includes('log.journal.file_missing'))
       await log.close()
@@ -149,8 +155,23 @@ for (const [form, encryption] of FORMS) {
       await fill(log, EARLY + 1, 4 * EARLY)
       await eventually(() => partition.segmentCount > 1, 'the journal goes on into segments')
       await assertMissing(log, 4 * EARLY, missing.length, 'repacked')
-      assert.ok(!eventsOf(log).includes('log.repack.failed'))
+      assert.ok(eventsOf(log).includes('log.repack.failed'), 'told while it is worth another try')
     })
+  })
+
+  test(`${form}: pages of the journal that are not given for a while cost nothing`, async (context) => {
+    // Time to see that one run failed, before the last one.
+    const settings = { ...SETTINGS, append_retry: 1000 }
+    const use = async ({ path, log, disk }: Store): Promise<void> => {
+      disk.unreadable.set('journal/0', new Set(pagesOf(path, 'journal/0')))
+      await fill(log, EARLY, 4 * EARLY)
+      await eventually(() => eventsOf(log).includes('log.repack.failed'), 'it is told')
+      disk.unreadable.clear()
+      await eventually(() => log.stats().segmentCount > 0, 'repacked')
+      const partition = onlyPartition(log)
+      assert.deepEqual(await readAll(partition, partition.logStartOffset), range(0, 4 * EARLY))
+    }
+    await withStore(context, encryption, use, settings)
   })
 
   test(`${form}: any page of the last segment that cannot be read costs the messages in it, at a start and later`, async (context) => {
@@ -166,7 +187,7 @@ for (const [form, encryption] of FORMS) {
       let lostCount = 0
       for (const page of pagesOf(path, name)) {
         const copy = copyOf(path, 'stopped')
-        const { log: again } = await open(context, copy, encryption, { [name]: [page] })
+        const { log: again } = await open(context, copy, encryption, { bad: { [name]: [page] } })
         lostCount += (await assertMissing(again, count, MOST_IN_A_PAGE, `page ${page}`)).length
         await again.close()
       }
