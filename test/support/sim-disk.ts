@@ -56,6 +56,8 @@ class SimInode {
   readonly cache = new Content()
   readonly durable = new Content()
   dirty: Dirty[] = []
+  /** Truncated since the last sync: what grew again behind it holds zeros, and nothing of what was there. */
+  cut: { readonly size: number; readonly version: number } | undefined
 
   get isDirty(): boolean {
     return this.dirty.length > 0 || this.durable.length > this.cache.length
@@ -213,6 +215,7 @@ export class SimDisk {
   truncate(inode: SimInode, size: number): void {
     inode.cache.resize(size)
     inode.dirty = inode.dirty.filter(({ sector }) => sector * SECTOR < size)
+    inode.cut = { size: Math.min(size, inode.cut?.size ?? size), version: this.#version }
   }
 
   startSync(): number {
@@ -223,6 +226,11 @@ export class SimDisk {
   endSync(inode: SimInode, version: number): boolean {
     const isFailed = inode.isDirty && this.random.chance(this.syncFailureRate)
     const lost: Dirty[] = []
+    const { cut } = inode
+    if (cut !== undefined && cut.version <= version) {
+      if (!isFailed && cut.size < inode.durable.length) inode.durable.resize(cut.size)
+      inode.cut = undefined
+    }
     for (const write of inode.dirty) {
       if (write.version > version) continue
       if (!isFailed || this.random.chance(0.5)) persist(inode, write)
@@ -261,6 +269,7 @@ export class SimDisk {
       for (let at = page * PAGE; at < end; at++) inode.durable.view[at] = this.random.below(256)
     }
     inode.dirty = []
+    inode.cut = undefined
     inode.cache.become(inode.durable)
   }
 
