@@ -13,6 +13,12 @@ type Named = Pick<SegmentName, 'baseOffset' | 'runNumber'>
  */
 export const RUN_GAP = 2 ** 20
 
+/**
+ * No edge gets so far, with a gap at each of its starts. A file of such a name is a stranger's: runs that went on from there
+ * would soon have no name that can be read again.
+ */
+export const STRANGE_RUN = 2 ** 49
+
 export const inOrder = <T extends Named>(files: readonly T[]): T[] =>
   [...files].sort((a, b) => compare(a.baseOffset, b.baseOffset) || a.runNumber - b.runNumber)
 

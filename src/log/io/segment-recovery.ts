@@ -26,7 +26,7 @@ import { readGivenArea } from './given-pages.ts'
 import { type ReadHeading, Segment } from './segment.ts'
 import { type DamagedJournal, type FoundBlocks, intactEnd } from './segment-extent.ts'
 import { type NamedSegment, type ReadSegmentHeader, readSegmentHeader } from './segment-header.ts'
-import { inOrder, overtaken, withoutTwins } from './segment-order.ts'
+import { inOrder, overtaken, STRANGE_RUN, withoutTwins } from './segment-order.ts'
 import { blocksOf, endOfBlock, isClockTrusted, lastPosition, readBlockHeader, readTrailer } from './segment-scan.ts'
 import type { FileCipher, StoreKeys } from './store-keys.ts'
 
@@ -129,7 +129,7 @@ export function recoverSegments(options: SegmentRecoveryOptions): RecoveredSegme
         damagedPaths.push(path)
         continue
       }
-      highestRun = Math.max(highestRun, parsed.runNumber)
+      if (parsed.runNumber < STRANGE_RUN) highestRun = Math.max(highestRun, parsed.runNumber)
       const sizeBytes = given(() => fileSystem.sizeOf(path), refused)
       const file = new Found(directory, parsed, sizeBytes ?? 0)
       if (externalRuns.has(parsed.runNumber)) referred.push(file)

@@ -215,6 +215,16 @@ test('a folder that goes bad while the edge runs is given up, and nobody waits f
   for (const topic of TOPICS) await assertWhole(later, topic, 3 * COUNT)
 })
 
+test('a file that somebody put there under the name of the last run that has one does not cost what is packed next', async (context) => {
+  const path = await store(context)
+  fs.writeFileSync(join(path, PARTITION(path), '00000000000000000000.999999999999999.seg'), '')
+  const { log } = await open(context, path)
+  await fill(log, COUNT, 3 * COUNT)
+  await log.close()
+  const { log: later } = await open(context, path)
+  for (const topic of TOPICS) await assertWhole(later, topic, 3 * COUNT)
+})
+
 /** Segments of the first topic that the journal holds as well: a process was killed before it could recycle its file. */
 async function killedBeforeRecycling(
   context: TestContext,
