@@ -4,6 +4,7 @@ import static interop.World.eventually;
 import static interop.World.expect;
 
 import java.math.BigInteger;
+import java.time.Duration;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -25,6 +26,8 @@ final class Restart {
     private static final int PARTITIONS = 2;
     /** Longer than the client's own timeout of a request. */
     private static final long ANSWER_SECONDS = 30;
+    /** The consumer may sit out a call that never returns, and begin anew. */
+    private static final Duration CAUGHT_UP = Duration.ofSeconds(2 * ANSWER_SECONDS);
 
     private Restart() {}
 
@@ -44,7 +47,10 @@ final class Restart {
             producer.join();
             produce(world, 100, 150, acked);
             expect(acked.size() == 150, "150 messages are acknowledged, found " + acked.size());
-            eventually("every acknowledged message came", () -> Set.copyOf(textOfPlace.values()).containsAll(acked));
+            eventually(
+                    "every acknowledged message came",
+                    CAUGHT_UP,
+                    () -> Set.copyOf(textOfPlace.values()).containsAll(acked));
         } finally {
             isOver.set(true);
             consumer.join();

@@ -173,9 +173,14 @@ final class World {
 
     /** Looks every 20 ms until the condition holds: the client has no event for it. */
     static void eventually(String what, Callable<Boolean> condition) throws Exception {
-        long deadline = System.nanoTime() + PATIENCE.toNanos();
+        eventually(what, PATIENCE, condition);
+    }
+
+    /** The same with a patience of its own. */
+    static void eventually(String what, Duration patience, Callable<Boolean> condition) throws Exception {
+        long deadline = System.nanoTime() + patience.toNanos();
         while (!condition.call()) {
-            expect(System.nanoTime() < deadline, what + ": not within " + PATIENCE.toSeconds() + " s");
+            expect(System.nanoTime() < deadline, what + ": not within " + patience.toSeconds() + " s");
             Thread.sleep(20);
         }
     }
