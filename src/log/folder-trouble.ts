@@ -3,7 +3,7 @@
 import type { EdgeError } from '../errors.ts'
 import { formatSegmentName } from './core/segment-format.ts'
 import type { EngineOptions } from './engine-options.ts'
-import { type DirectoryEntry, type FileSystem, isDone, isRefused, type LogFile } from './io/file-system.ts'
+import { type DirectoryEntry, type FileSystem, isDone, type LogFile, listGiven } from './io/file-system.ts'
 import { createInFolder, refugeFolder } from './io/refuge.ts'
 import type { LogPartition } from './partition.ts'
 import { partitionText } from './place-text.ts'
@@ -14,14 +14,10 @@ export function listTold(
   { fileSystem, report }: { readonly fileSystem: Pick<FileSystem, 'list'>; readonly report: ReportFinding },
   path: string,
 ): readonly DirectoryEntry[] | undefined {
-  try {
-    return fileSystem.list(path)
-  } catch (error) {
-    if (!isRefused(error)) throw error
-    const text = `${path} cannot be listed, what lies there is left as it is: ${error.message}`
-    report({ event: 'log.folder.unreadable', level: 'error', text, fields: { path, error_code: error.code } })
-    return undefined
-  }
+  return listGiven(fileSystem, path, ({ code, message }) => {
+    const text = `${path} cannot be listed, what lies there is left as it is: ${message}`
+    report({ event: 'log.folder.unreadable', level: 'error', text, fields: { path, error_code: code } })
+  })
 }
 
 /** Between two tries whether a folder takes files again, so that health says it within a minute of its mending. */

@@ -36,7 +36,9 @@ export function clearLeftovers(fileSystem: FileSystem, recovered: Recovered): Le
   emptiedPaths.push(...emptyPaths.filter((path) => !isDone(() => fileSystem.unlink(path))))
   // Where nothing is damaged, a large batch without a reference was never acked.
   const isSound = damage.lostBytes === 0 && damage.damagedBatches === 0
-  const strays = strayRefuges.flatMap((folder) => listGiven(fileSystem, folder).map(({ name }) => `${folder}/${name}`))
+  const strays = strayRefuges.flatMap((folder) =>
+    (listGiven(fileSystem, folder) ?? []).map(({ name }) => `${folder}/${name}`),
+  )
   const useless = [...(isSound ? orphanPaths : []), ...strays]
   const keptPaths = useless.filter((path) => !isDone(() => fileSystem.unlink(path)))
   for (const folder of strayRefuges) isDone(() => fileSystem.removeDirectory(folder))

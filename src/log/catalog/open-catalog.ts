@@ -137,7 +137,7 @@ function newStore(options: CatalogOptions, isLost: boolean): StoreDescriptor {
 }
 
 function hasStreams(options: CatalogOptions): boolean {
-  return listGiven(options.fileSystem, STREAMS).length > 0
+  return (listGiven(options.fileSystem, STREAMS) ?? []).length > 0
 }
 
 /** As good as random, and found again when the descriptor is lost: ids derived from it stay the same. */

@@ -243,7 +243,7 @@ export function removeTemporaries(fileSystem: FileSystem, streams: readonly Scan
     ...topics.map((topic) => topicFolder(id, topic.id)),
   ])
   for (const folder of ['', ...folders]) {
-    for (const { name, isDirectory } of listGiven(fileSystem, folder)) {
+    for (const { name, isDirectory } of listGiven(fileSystem, folder) ?? []) {
       if (!isDirectory && isTemporary(name)) fileSystem.unlink(folder === '' ? name : `${folder}/${name}`)
     }
   }

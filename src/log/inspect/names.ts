@@ -13,7 +13,7 @@ import {
 } from '../catalog/layout.ts'
 import { knownStreams, knownTopics } from '../catalog/scan.ts'
 import { soundOr } from '../catalog/store-state.ts'
-import { type DirectoryEntry, type FileSystem, isRefused } from '../io/file-system.ts'
+import { type DirectoryEntry, type FileSystem, listGiven } from '../io/file-system.ts'
 import type { DatabaseReport } from '../metadata/integrity.ts'
 import { NO_ID } from '../metadata/log-tables.ts'
 
@@ -112,11 +112,7 @@ export function listed(
   { fileSystem, tell }: Pick<Sources, 'fileSystem' | 'tell'>,
   path: string,
 ): readonly DirectoryEntry[] | undefined {
-  try {
-    return fileSystem.list(path)
-  } catch (error) {
-    if (!isRefused(error)) throw error
-    tell('error', path, `cannot be listed, what lies there is not looked at: ${error.message}`)
-    return undefined
-  }
+  return listGiven(fileSystem, path, ({ message }) => {
+    tell('error', path, `cannot be listed, what lies there is not looked at: ${message}`)
+  })
 }

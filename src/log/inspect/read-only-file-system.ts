@@ -3,8 +3,8 @@ import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { EdgeError, systemCodeOf } from '../../errors.ts'
 import { refuseOtherThanFile } from '../../file-kind.ts'
-import type { DirectoryEntry, FileSystem, LogFile } from '../io/file-system.ts'
-import { NO_FOLDER_CODES } from '../io/node-file-system.ts'
+import type { FileSystem, LogFile } from '../io/file-system.ts'
+import { listFolder, sizeOfFile } from '../io/node-file-system.ts'
 
 export function createReadOnlyFileSystem(root: string): FileSystem {
   const at = (path: string): string => join(root, path)
@@ -12,7 +12,7 @@ export function createReadOnlyFileSystem(root: string): FileSystem {
     throw new EdgeError('EDGE_IO', `EROFS on ${at(path)}: opened for looking only`, { details: { code: 'EROFS' } })
   }
   return {
-    list: (path) => list(at(path)),
+    list: (path) => listFolder(at(path)),
     open: (path, mode) => (mode === 'create' ? refused(path) : new ReadOnlyFile(at(path))),
     makeDirectory: refused,
     rename: refused,
@@ -20,27 +20,9 @@ export function createReadOnlyFileSystem(root: string): FileSystem {
     removeDirectory: refused,
     syncDirectory: async (path) => refused(path),
     space: () => ({ freeBytes: 0, totalBytes: 0 }),
-    sizeOf: (path) => sizeOf(at(path)),
+    sizeOf: (path) => sizeOfFile(at(path)),
     identity: (path) => (fs.existsSync(at(path)) ? path : undefined),
     lock: refused,
-  }
-}
-
-function sizeOf(path: string): number {
-  try {
-    return fs.statSync(path, { throwIfNoEntry: false })?.size ?? 0
-  } catch (error) {
-    throw translated(path, error)
-  }
-}
-
-function list(path: string): readonly DirectoryEntry[] {
-  try {
-    const entries = fs.readdirSync(path, { withFileTypes: true })
-    return entries.map((entry) => ({ name: entry.name, isDirectory: entry.isDirectory() }))
-  } catch (error) {
-    if (NO_FOLDER_CODES.has(systemCodeOf(error))) return []
-    throw translated(path, error)
   }
 }
 

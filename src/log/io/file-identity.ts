@@ -1,13 +1,16 @@
 /** Which file lies at a path, told from another of the same name. */
-import { statSync } from 'node:fs'
+import { type Stats, statSync } from 'node:fs'
 import { UNKNOWN_IDENTITY } from './file-system.ts'
 
 /** A file keeps it where it is moved to. */
 export function identityOf(path: string): string | undefined {
   try {
     const found = statSync(path, { throwIfNoEntry: false })
-    return found && `${found.dev} ${found.ino}`
+    return found && identityIn(found)
   } catch {
     return UNKNOWN_IDENTITY
   }
 }
+
+/** The same of a file that was opened. */
+export const identityIn = ({ dev, ino }: Pick<Stats, 'dev' | 'ino'>): string => `${dev} ${ino}`

@@ -54,13 +54,23 @@ export function isShortage(error: unknown): boolean {
 export const isRefused = (error: unknown): error is EdgeError =>
   error instanceof EdgeError && error.code === 'EDGE_IO' && !isShortage(error)
 
-/** What lies in a folder, as far as it can be listed; who must know of what else may lie there asks for `list`. */
-export function listGiven(fileSystem: Pick<FileSystem, 'list'>, path: string): readonly DirectoryEntry[] {
+/**
+ * What lies in a folder; undefined where it cannot be listed, which `tell` hears of: who must know of what else may lie there
+ * cannot go on as if it were empty.
+ *
+ * @throws EDGE_IO in a shortage.
+ */
+export function listGiven(
+  fileSystem: Pick<FileSystem, 'list'>,
+  path: string,
+  tell: (error: EdgeError) => void = () => {},
+): readonly DirectoryEntry[] | undefined {
   try {
     return fileSystem.list(path)
   } catch (error) {
     if (!isRefused(error)) throw error
-    return []
+    tell(error)
+    return undefined
   }
 }
 

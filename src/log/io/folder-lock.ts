@@ -7,7 +7,7 @@ import * as fs from 'node:fs'
 import { cFunctions } from '../../c-library.ts'
 import { EdgeError } from '../../errors.ts'
 import { readFileBytes, refuseOtherThanFile } from '../../file-kind.ts'
-import { identityOf } from './file-identity.ts'
+import { identityIn, identityOf } from './file-identity.ts'
 import { type FileLock, isInPlace } from './file-system.ts'
 
 const LOCK_EX = 2
@@ -33,8 +33,7 @@ function tryLock(path: string): FileLock | null {
     const holder = lockHolder(path)
     if (!isFree || holder !== null) throw inUse(path, holder)
     const identity = identityOf(path)
-    const opened = fs.fstatSync(descriptor)
-    if (!isInPlace(`${opened.dev} ${opened.ino}`, identity)) {
+    if (!isInPlace(identityIn(fs.fstatSync(descriptor)), identity)) {
       fs.closeSync(descriptor)
       return null
     }

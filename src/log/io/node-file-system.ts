@@ -9,7 +9,7 @@ import { takeFolderLock } from './folder-lock.ts'
 
 const FULL_CODES = new Set(['ENOSPC', 'EDQUOT'])
 /** There is none of that name, or a file stands in its place. */
-export const NO_FOLDER_CODES: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR'])
+const NO_FOLDER_CODES: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR'])
 
 const ENTRIES_AT_ONCE = 256
 
@@ -17,7 +17,7 @@ const ENTRIES_AT_ONCE = 256
 export function createNodeFileSystem(root: string): FileSystem {
   const at = (path: string): string => join(root, path)
   return {
-    list: (path) => list(at(path)),
+    list: (path) => listFolder(at(path)),
     open: (path, mode) => openFile(at(path), mode),
     makeDirectory: (path) =>
       checked(at(path), () => {
@@ -30,7 +30,7 @@ export function createNodeFileSystem(root: string): FileSystem {
     removeDirectory: (path) => removeDirectory(at(path)),
     syncDirectory: (path) => syncDirectory(at(path)),
     space: () => checked(root, () => spaceOf(root)),
-    sizeOf: (path) => checked(at(path), () => fs.statSync(at(path), { throwIfNoEntry: false })?.size ?? 0),
+    sizeOf: (path) => sizeOfFile(at(path)),
     identity: (path) => identityOf(at(path)),
     lock: (path) => checked(at(path), () => takeFolderLock(at(path))),
   }
@@ -45,7 +45,10 @@ export function machineBootId(): string {
   }
 }
 
-function list(path: string): readonly DirectoryEntry[] {
+export const sizeOfFile = (path: string): number =>
+  checked(path, () => fs.statSync(path, { throwIfNoEntry: false })?.size ?? 0)
+
+export function listFolder(path: string): readonly DirectoryEntry[] {
   try {
     return entriesOf(path)
   } catch (error) {
