@@ -13,3 +13,14 @@ export const QUICK_FORWARDER: RunnerOptions['forwarder'] = {
   tailScanMaxCount: 10,
   random: () => 0.5,
 }
+
+/** Of a forwarder in a simulated world: a few refusals before it gives up, and all of the tail is searched. */
+export const WORLD_FORWARDER = {
+  retry: { minDelayUs: 10_000, maxDelayUs: 1_000_000 },
+  blockedRetryUs: 2_000_000,
+  settleUs: 1_000_000,
+  maxRefusals: 3,
+  maxDeadLettersInRow: 4,
+  tailPageCount: 50,
+  tailScanMaxCount: 1_000_000,
+} as const

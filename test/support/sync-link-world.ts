@@ -12,6 +12,7 @@ import type { TailPage, TailRequest } from '../../src/sync/core/tail.ts'
 import { Slots } from '../../src/sync/io/slots.ts'
 import { Turns } from '../../src/sync/io/turns.ts'
 import { EventQueue } from './event-queue.ts'
+import { WORLD_FORWARDER } from './forwarder-options.ts'
 import { SeededRandom } from './seeded-random.ts'
 
 export interface LinkWorldOptions {
@@ -34,7 +35,6 @@ const HOUR_US = 3_600_000_000
 const MAX_LIFE_US = 2 * HOUR_US
 const SHORT_LIFE_US = 100_000
 const BACKLOG_SHARE = 0.8
-const SETTLE_US = 1_000_000
 /** A request on a broken link is applied at most this much later: below the settle time. */
 const LATE_US = 700_000
 const RECORD_BYTES = 100
@@ -62,13 +62,7 @@ export class WorldPartition {
         durableEnd: 0n,
         foundEnd: 0n,
         bounds: { maxCount: MAX_BATCH, maxBytes: 1e6 },
-        retry: { minDelayUs: 10_000, maxDelayUs: 1_000_000 },
-        blockedRetryUs: 2_000_000,
-        settleUs: SETTLE_US,
-        maxRefusals: 3,
-        maxDeadLettersInRow: 4,
-        tailPageCount: 50,
-        tailScanMaxCount: 1_000_000,
+        ...WORLD_FORWARDER,
         random,
       },
       0,

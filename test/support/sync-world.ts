@@ -11,6 +11,7 @@ import { idPrefix, messageId, splitMessageId } from '../../src/sync/core/message
 import type { TailPage, TailRequest } from '../../src/sync/core/tail.ts'
 import type { Cursor } from '../../src/sync/ports.ts'
 import { EventQueue } from './event-queue.ts'
+import { WORLD_FORWARDER } from './forwarder-options.ts'
 import { SeededRandom } from './seeded-random.ts'
 
 export interface WorldOptions {
@@ -43,7 +44,6 @@ export interface WorldOptions {
   readonly remakesTopic: number
 }
 
-const SETTLE_US = 1_000_000
 const STORE_ID = new Uint8Array(16).fill(7)
 const KEY = 3
 const MAX_BATCH = 20
@@ -148,13 +148,7 @@ export class SyncWorld {
         durableEnd: this.durableEnd,
         foundEnd: this.#appendedEnd,
         bounds: { maxCount: MAX_BATCH, maxBytes: 1e6 },
-        retry: { minDelayUs: 10_000, maxDelayUs: 1_000_000 },
-        blockedRetryUs: 2_000_000,
-        settleUs: SETTLE_US,
-        maxRefusals: 3,
-        maxDeadLettersInRow: 4,
-        tailPageCount: 50,
-        tailScanMaxCount: 1_000_000,
+        ...WORLD_FORWARDER,
         random: this.random.next,
       },
       this.nowUs,

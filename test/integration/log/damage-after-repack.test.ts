@@ -13,6 +13,7 @@ import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
 import { PLAIN, SEALED } from '../../support/encryption.ts'
 import { eventually } from '../../support/eventually.ts'
+import { killedCopy } from '../../support/killed-copy.ts'
 import { append, batchesOf, onlyPartition, range, readAll } from '../../support/partition-steps.ts'
 import { idsOf, recordsOf } from '../../support/records.ts'
 import { topicOptions } from '../../support/topic-options.ts'
@@ -81,8 +82,7 @@ async function packedStore(context: TestContext, encryption: EncryptionSettings)
   }
   await eventually(() => log.findings().some(({ event }) => event === 'log.repack.failed'))
   const path = join(folder, 'killed')
-  fs.cpSync(living, path, { recursive: true })
-  fs.rmSync(join(path, 'lock'), { force: true })
+  killedCopy(living, path)
   faults.isPreparing = true
   await log.close()
   return path

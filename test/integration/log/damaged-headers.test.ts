@@ -21,6 +21,7 @@ import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
 import { PLAIN, SEALED } from '../../support/encryption.ts'
 import { eventually } from '../../support/eventually.ts'
+import { killedCopy } from '../../support/killed-copy.ts'
 import { append, batchesOf, onlyPartition, range, readAll } from '../../support/partition-steps.ts'
 import { topicOptions } from '../../support/topic-options.ts'
 
@@ -65,8 +66,7 @@ async function killedStore(
   for (let from = 0; from < COUNT; from += 100) await append(log, partition, batchesOf(from, from + 100, 250))
   await eventually(() => log.stats().journalUsedBytes < SETTINGS.journal_file_size)
   const path = join(folder, 'killed')
-  fs.cpSync(living.path, path, { recursive: true })
-  fs.rmSync(join(path, 'lock'), { force: true })
+  killedCopy(living.path, path)
   await log.close()
   return { path, encryption, settings }
 }

@@ -11,6 +11,7 @@ import { createNodeFileSystem } from '../../../src/log/io/node-file-system.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
 import { eventually } from '../../support/eventually.ts'
+import { killedCopy } from '../../support/killed-copy.ts'
 import { idsOf, recordsOf } from '../../support/records.ts'
 import { TightFileSystem } from '../../support/tight-file-system.ts'
 import { topicOptions } from '../../support/topic-options.ts'
@@ -126,8 +127,7 @@ test('what was dropped stays dropped after a kill, and what was stored is there'
   const first = Number(partition.logStartOffset)
   const copy = join(path, '..', `${path.slice(path.lastIndexOf('/') + 1)}-copy`)
   context.after(() => fs.rmSync(copy, { recursive: true, force: true }))
-  fs.cpSync(path, copy, { recursive: true })
-  fs.rmSync(join(copy, 'lock'), { force: true })
+  killedCopy(path, copy)
   disk.freeBytes = 64 * 1024 * 1024
   await using again = await open(copy, new TightFileSystem(createNodeFileSystem(copy), 64 * 1024 * 1024))
   const [found] = again.catalog.topic(0, 0)?.partitions ?? []

@@ -10,6 +10,7 @@ import type { EdgeError } from '../../../src/errors.ts'
 import { isEmptyStore, LOG_SETTINGS, openInspection, openLog, type StoreInspection } from '../../../src/log/index.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
+import { killedCopy } from '../../support/killed-copy.ts'
 import { idsOf, recordsOf } from '../../support/records.ts'
 import { topicOptions } from '../../support/topic-options.ts'
 
@@ -164,8 +165,7 @@ async function killedStore(context: TestContext): Promise<string> {
   await log.metadata.flush()
   log.metadata.setOffset(partition.key, 'consumer', 9, 2n)
   const path = join(folder, 'killed')
-  fs.cpSync(join(folder, 'living'), path, { recursive: true })
-  fs.rmSync(join(path, 'lock'), { force: true })
+  killedCopy(join(folder, 'living'), path)
   return path
 }
 

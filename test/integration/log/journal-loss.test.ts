@@ -11,6 +11,7 @@ import { LOG_SETTINGS, type Log, openInspection, openLog, type Partition } from 
 import { headerCopyAt } from '../../../src/log/io/journal-header.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
+import { killedCopy } from '../../support/killed-copy.ts'
 import { recordsOf } from '../../support/records.ts'
 import { topicOptions } from '../../support/topic-options.ts'
 
@@ -53,8 +54,7 @@ async function stoppedStore(context: TestContext, how: 'killed' | 'clean'): Prom
   const log = await fill(living)
   if (how === 'clean') await log.close()
   const path = join(folder, 'stopped')
-  fs.cpSync(living, path, { recursive: true })
-  fs.rmSync(join(path, 'lock'), { force: true })
+  killedCopy(living, path)
   await log.close()
   return path
 }

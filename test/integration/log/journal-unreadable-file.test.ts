@@ -18,6 +18,7 @@ import {
 import { LOG_SETTINGS, type Log, openInspection, openLog, type Partition } from '../../../src/log/index.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
+import { killedCopy } from '../../support/killed-copy.ts'
 import { recordsOf } from '../../support/records.ts'
 import { topicOptions } from '../../support/topic-options.ts'
 
@@ -70,7 +71,7 @@ async function killedStore(context: TestContext): Promise<string> {
     fs.writeFileSync(folderOf(living, partition), '')
     for (let count = 0; count < (name === 'newest' ? 1 : BATCHES_PER_FILE); count++) await append(partition)
   }
-  const path = copyOf(living, 'killed')
+  const path = killedCopy(living, join(living, '..', 'killed'))
   for (const root of [living, path]) {
     for (const name of TOPICS) fs.rmSync(folderOf(root, partitionOf(log, name)))
     fs.rmSync(join(root, 'refuge'))
@@ -81,14 +82,6 @@ async function killedStore(context: TestContext): Promise<string> {
     [BATCHES_PER_FILE, BATCHES_PER_FILE, 1, 0],
   )
   return path
-}
-
-/** As a kill leaves it now. */
-function copyOf(path: string, name: string): string {
-  const copy = join(path, '..', name)
-  fs.cpSync(path, copy, { recursive: true })
-  fs.rmSync(join(copy, 'lock'), { force: true })
-  return copy
 }
 
 /** By age. */
@@ -135,7 +128,7 @@ for (const [age, name] of TOPICS.slice(0, -1).entries()) {
       findingsOf(first).some((text) => TOLD.test(text)),
       findingsOf(first).join('\n'),
     )
-    const again = copyOf(path, 'again')
+    const again = killedCopy(path, join(path, '..', 'again'))
     await first.close()
 
     await using log = await open(again)

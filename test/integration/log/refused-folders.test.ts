@@ -15,6 +15,7 @@ import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
 import { eventually } from '../../support/eventually.ts'
 import { FaultyFileSystem } from '../../support/faulty-file-system.ts'
+import { killedCopy } from '../../support/killed-copy.ts'
 import { append, range, readAll } from '../../support/partition-steps.ts'
 import { recordsOf } from '../../support/records.ts'
 import { topicOptions } from '../../support/topic-options.ts'
@@ -43,15 +44,6 @@ async function open(
   const log = await openLog({ ...options, fileSystem: disk })
   context.after(() => log.close())
   return { disk, log }
-}
-
-/** As a kill leaves it now. */
-function copyOf(path: string, name: string): string {
-  const copy = join(path, '..', name)
-  fs.rmSync(copy, { recursive: true, force: true })
-  fs.cpSync(path, copy, { recursive: true })
-  fs.rmSync(join(copy, 'lock'), { force: true })
-  return copy
 }
 
 function partitionOf(log: Log, topic: string): Partition {
@@ -247,7 +239,7 @@ async function killedBeforeRecycling(
   let count = FILE_COUNT
   for (; namesNow().length === before.length; count++) await fill(log, count, count + 1)
   await eventually(() => textsOf(log).includes('log.repack.failed'), 'packed, and not recycled')
-  const killed = copyOf(path, 'killed')
+  const killed = killedCopy(path, join(path, '..', 'killed'))
   disk.isRecyclingFailing = false
   await log.close()
   const made = fs.readdirSync(join(killed, segments)).filter((name) => !before.includes(name))
@@ -289,7 +281,7 @@ function garble(file: string): void {
 
 /** How many messages there are without the journal. */
 async function readable(context: TestContext, path: string): Promise<number> {
-  const { log } = await open(context, copyOf(path, 'looked-into'))
+  const { log } = await open(context, killedCopy(path, join(path, '..', 'looked-into')))
   const counts = await Promise.all(TOPICS.map(async (topic) => (await readAll(partitionOf(log, topic))).length))
   await log.close()
   assert.equal(counts[0], counts[1])

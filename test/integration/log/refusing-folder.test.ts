@@ -15,6 +15,7 @@ import { type Scheduler, systemScheduler } from '../../../src/log/scheduler.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
 import { eventually } from '../../support/eventually.ts'
+import { killedCopy } from '../../support/killed-copy.ts'
 import { append, range, readAll } from '../../support/partition-steps.ts'
 import { recordsOf } from '../../support/records.ts'
 import { topicOptions } from '../../support/topic-options.ts'
@@ -283,8 +284,7 @@ test('large batches before and after the folder was made immutable with all in i
 
   // The page cache as a kill leaves it.
   const killed = `${path}-killed`
-  fs.cpSync(path, killed, { recursive: true })
-  fs.rmSync(join(killed, 'lock'), { force: true })
+  killedCopy(path, killed)
   const again = await open(killed)
   await assertWhole(again, next)
   assert.ok(
@@ -412,8 +412,7 @@ test('after a kill what the journal holds as well is emptied where it cannot be 
   const count = await fill(log, 0, FILE_COUNT)
   await eventually(() => eventsOf(log).includes('log.repack.failed'), 'packed, and not recycled')
   const killed = `${path}-killed`
-  fs.cpSync(path, killed, { recursive: true })
-  fs.rmSync(join(killed, 'lock'), { force: true })
+  killedCopy(path, killed)
   faults.isRecyclingFailing = false
   immutable.add(folderOf(first))
   const packed = filesIn(killed, folderOf(first))

@@ -1,6 +1,6 @@
 /** What a start finds after others that changed nothing. */
 import assert from 'node:assert/strict'
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -16,6 +16,7 @@ import { LOG_SETTINGS, type Log, type LogSettings, openLog, type Partition } fro
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
 import { eventually } from '../../support/eventually.ts'
+import { killedCopy } from '../../support/killed-copy.ts'
 import { append, batchesOf, range, readAll } from '../../support/partition-steps.ts'
 import { topicOptions } from '../../support/topic-options.ts'
 
@@ -42,8 +43,7 @@ test('offsets go on above what may have been seen once, however often an idle ed
   await first.flush()
   // As a power cut leaves it: without the mark of a clean stop.
   const cutPath = join(folder, 'cut')
-  cpSync(join(folder, 'first'), cutPath, { recursive: true })
-  rmSync(join(cutPath, 'lock'), { force: true })
+  killedCopy(join(folder, 'first'), cutPath)
   await first.close()
   for (let start = 2; start < 8; start++) {
     const log = await openAt(cutPath, `boot-${start}`)
@@ -55,13 +55,6 @@ test('offsets go on above what may have been seen once, however often an idle ed
   assert.equal(partitionOf(last).nextOffset, 11n + JUMP)
   await last.close()
 })
-
-/** What a process leaves that is killed now. */
-function killed(path: string, copy: string): string {
-  cpSync(path, copy, { recursive: true })
-  rmSync(join(copy, 'lock'), { force: true })
-  return copy
-}
 
 /** As a power cut leaves what was written last and not synced. */
 function tearLastGroup(path: string): void {
@@ -95,13 +88,13 @@ test('a clean stop counts no more after a start that was killed before it wrote 
   }
   await first.close()
   const idle = await openAt(stoppedPath, 'boot-1')
-  const idlePath = killed(stoppedPath, join(folder, 'idle'))
+  const idlePath = killedCopy(stoppedPath, join(folder, 'idle'))
   await idle.close()
 
   const second = await openAt(idlePath, 'boot-1')
   assert.equal(partitionOf(second).nextOffset, BigInt(count), 'the machine ran on, so nothing is lost')
   await append(second, partitionOf(second), batchesOf(count, count + 5))
-  const cutPath = killed(idlePath, join(folder, 'cut'))
+  const cutPath = killedCopy(idlePath, join(folder, 'cut'))
   await second.close()
   tearLastGroup(cutPath)
 
@@ -120,13 +113,13 @@ test('a purged partition goes on at its end after a kill, and behind a jump noth
   await first.flush()
   await partitionOf(first).purge()
 
-  await using second = await openAt(killed(firstPath, join(folder, 'second')), 'boot-1')
+  await using second = await openAt(killedCopy(firstPath, join(folder, 'second')), 'boot-1')
   assert.equal(partitionOf(second).nextOffset, 10n, 'the machine ran on, so nothing is lost')
-  await using third = await openAt(killed(join(folder, 'second'), join(folder, 'third')), 'boot-2')
+  await using third = await openAt(killedCopy(join(folder, 'second'), join(folder, 'third')), 'boot-2')
   assert.equal(partitionOf(third).nextOffset, 10n + JUMP)
   await append(third, partitionOf(third), batchesOf(10, 11))
   await third.flush()
-  await using fourth = await openAt(killed(join(folder, 'third'), join(folder, 'fourth')), 'boot-2')
+  await using fourth = await openAt(killedCopy(join(folder, 'third'), join(folder, 'fourth')), 'boot-2')
   assert.deepEqual(fourth.findings(), [])
   assert.equal(partitionOf(fourth).nextOffset, 11n + JUMP)
 })
@@ -158,7 +151,7 @@ test('an unproven group that is longer than a journal file is now is written aga
   const { id } = await first.catalog.createStream('s')
   await first.catalog.createTopic(id, { name: 't', partitionCount: 1, options: topicOptions('durable') })
   await append(first, partitionOf(first), batchesOf(0, 9, 100_000))
-  const killedPath = killed(path, join(folder, 'killed'))
+  const killedPath = killedCopy(path, join(folder, 'killed'))
   await first.close()
 
   const second = await openAt(killedPath, 'boot-1')

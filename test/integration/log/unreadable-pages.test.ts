@@ -13,6 +13,7 @@ import { defaultsOf } from '../../../src/setting.ts'
 import { PLAIN, SEALED } from '../../support/encryption.ts'
 import { eventually } from '../../support/eventually.ts'
 import { FaultyFileSystem } from '../../support/faulty-file-system.ts'
+import { killedCopy } from '../../support/killed-copy.ts'
 import { append, onlyPartition, range, readAll } from '../../support/partition-steps.ts'
 import { recordsOf } from '../../support/records.ts'
 import { topicOptions } from '../../support/topic-options.ts'
@@ -51,15 +52,6 @@ async function open(
   const log = await openLog({ ...options, encryption, fileSystem: disk })
   context.after(() => log.close())
   return { disk, log }
-}
-
-/** As a kill leaves it now. */
-function copyOf(path: string, name: string): string {
-  const copy = join(path, '..', name)
-  fs.rmSync(copy, { recursive: true, force: true })
-  fs.cpSync(path, copy, { recursive: true })
-  fs.rmSync(join(copy, 'lock'), { force: true })
-  return copy
 }
 
 async function fill(log: Log, from: number, end: number): Promise<void> {
@@ -125,7 +117,7 @@ for (const [form, encryption] of FORMS) {
     await withStore(context, encryption, async ({ path }) => {
       let lostCount = 0
       for (const page of tried(pagesOf(path, 'journal/0'), EARLY + 3)) {
-        const copy = copyOf(path, 'killed')
+        const copy = killedCopy(path, join(path, '..', 'killed'))
         const { log } = await open(context, copy, encryption, { bad: { 'journal/0': [page] } })
         lostCount += (await assertMissing(log, EARLY, 2, `page ${page}`)).length
         await log.close()
@@ -136,7 +128,7 @@ for (const [form, encryption] of FORMS) {
 
   test(`${form}: with both headers of a journal file unreadable a start goes on above all that it may have held`, async (context) => {
     await withStore(context, encryption, async ({ path }) => {
-      const copy = copyOf(path, 'killed')
+      const copy = killedCopy(path, join(path, '..', 'killed'))
       const { log } = await open(context, copy, encryption, { bad: { 'journal/0': [0, 63] } })
       await assertMissing(log, EARLY, EARLY, 'no header')
       assert.ok(eventsOf(log).includes('log.journal.file_missing'))
@@ -186,7 +178,7 @@ for (const [form, encryption] of FORMS) {
       const name = `${segments}/${last}`
       let lostCount = 0
       for (const page of pagesOf(path, name)) {
-        const copy = copyOf(path, 'stopped')
+        const copy = killedCopy(path, join(path, '..', 'stopped'))
         const { log: again } = await open(context, copy, encryption, { bad: { [name]: [page] } })
         lostCount += (await assertMissing(again, count, MOST_IN_A_PAGE, `page ${page}`)).length
         await again.close()
