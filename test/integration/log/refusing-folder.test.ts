@@ -345,17 +345,25 @@ test('what lies in the refuge of a partition whose descriptor and its copy are l
   }
 })
 
-test('names that a run which failed could not take back are emptied before another one counts', async (context) => {
-  const { path, log, immutable, faults, open } = await start(context)
-  const [first] = partitionsOf(log)
+/** The next sync in the partition's folder fails, and nothing can be taken from it then. @returns files that it has, then. */
+function failOnce({ path, immutable, faults }: World, partition: Partition): string[] {
   const left: string[] = []
+  const folder = folderOf(partition)
   faults.isSyncFailing = (synced) => {
-    if (!synced.startsWith(folderOf(first))) return false
+    if (!synced.startsWith(folder)) return false
     faults.isSyncFailing = () => false
-    immutable.add(folderOf(first))
-    left.push(...filesIn(path, folderOf(first)))
+    immutable.add(folder)
+    left.push(...filesIn(path, folder))
     return true
   }
+  return left
+}
+
+test('names that a run which failed could not take back are emptied before another one counts', async (context) => {
+  const world = await start(context)
+  const { path, log, immutable, open } = world
+  const [first] = partitionsOf(log)
+  const left = failOnce(world, first)
   const count = await fill(log, 0)
   await eventually(() => first.segmentCount > 2, 'the next try is done')
   assert.ok(left.length > 0)
@@ -375,17 +383,11 @@ test('names that a run which failed could not take back are emptied before anoth
 })
 
 test('names that a run which failed could neither take back nor empty are overtaken, and nobody waits for them', async (context) => {
-  const { path, log, immutable, faults, open } = await start(context)
+  const world = await start(context)
+  const { path, log, immutable, faults, open } = world
   const [first] = partitionsOf(log)
-  const left: string[] = []
   faults.areFilesRefusing = true
-  faults.isSyncFailing = (synced) => {
-    if (!synced.startsWith(folderOf(first))) return false
-    faults.isSyncFailing = () => false
-    immutable.add(folderOf(first))
-    left.push(...filesIn(path, folderOf(first)))
-    return true
-  }
+  const left = failOnce(world, first)
   const count = await fill(log, 0)
   await eventually(() => first.segmentCount > 2, 'the next try is done')
   assert.ok(left.length > 0)

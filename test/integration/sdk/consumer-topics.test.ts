@@ -10,6 +10,15 @@ const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes)
 const PATIENCE_MS = 15_000
 const READ = { stream: 'plant', topic: 'pumps', consumer: 'reader', partitionId: 0 } as const
 
+/** @returns a client of the edge, which has the topic with five messages now. */
+async function withOldTopic(world: EdgeWorld): Promise<Client> {
+  const admin = await world.connect()
+  await admin.streams.create('plant')
+  await admin.topics.create('plant', 'pumps')
+  await fill(admin, 'old', 5)
+  return admin
+}
+
 async function fill(client: Client, label: string, count: number): Promise<string[]> {
   const payloads = Array.from({ length: count }, (_, index) => `${label}${index}`)
   const messages = payloads.map((payload) => ({ payload: new TextEncoder().encode(payload) }))
@@ -73,10 +82,7 @@ for (const commit of COMMITS) {
 
   test(`commit ${commit.kind}: so is one made anew while the connection was lost`, async (context) => {
     await using world = await startEdgeWorld()
-    const admin = await world.connect()
-    await admin.streams.create('plant')
-    await admin.topics.create('plant', 'pumps')
-    await fill(admin, 'old', 5)
+    const admin = await withOldTopic(world)
     const { relay, client } = await relayed(context, world)
     const wanted = new Set(Array.from({ length: 20 }, (_, index) => `new${index}`))
     const seen = await readUntil(client, { ...READ, commit }, wanted, async (payload) => {
@@ -91,10 +97,7 @@ for (const commit of COMMITS) {
 
 test('a topic made anew is read from its oldest message on although the connection is lost before that is noticed', async (context) => {
   await using world = await startEdgeWorld()
-  const admin = await world.connect()
-  await admin.streams.create('plant')
-  await admin.topics.create('plant', 'pumps')
-  await fill(admin, 'old', 5)
+  const admin = await withOldTopic(world)
   const { relay, client } = await relayed(context, world)
   const wanted = new Set(Array.from({ length: 20 }, (_, index) => `new${index}`))
   const seen = await readUntil(client, { ...READ, commit: { kind: 'each' } }, wanted, async (payload) => {
@@ -107,10 +110,7 @@ test('a topic made anew is read from its oldest message on although the connecti
 
 test('a lost connection alone makes a consumer read nothing twice', async (context) => {
   await using world = await startEdgeWorld()
-  const admin = await world.connect()
-  await admin.streams.create('plant')
-  await admin.topics.create('plant', 'pumps')
-  await fill(admin, 'old', 5)
+  const admin = await withOldTopic(world)
   const { relay, client } = await relayed(context, world)
   const seen = await readUntil(
     client,
