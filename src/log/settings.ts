@@ -29,7 +29,7 @@ export const LOG_SETTINGS = {
   ),
   flush_size: size(
     { default: 64 * KIB, min: 4 * KIB, max: MIB },
-    'A sync starts earlier when this many bytes of buffered topics are not synced yet, 2 ms after the last one at the earliest.',
+    'A sync starts earlier when this many bytes of buffered topics are not synced yet, 10 ms after the last one at the earliest.',
   ),
   journal_file_size: size(
     { default: 8 * MIB, min: 256 * KIB, max: 64 * MIB },

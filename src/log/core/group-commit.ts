@@ -12,10 +12,10 @@
 import { type FlashBudget, MAX_WAIT_US } from './flash-budget.ts'
 
 /**
- * A sync for the sake of `flushSizeBytes` starts this long after the end of the one before it at the earliest: above 32 MB/s
- * they would else follow each other without a pause, and take a tenth of the time of everything else.
+ * A sync for the sake of `flushSizeBytes` starts this long after the end of the one before it at the earliest: with more than
+ * 6.5 MB/s they would else follow each other without a pause, wear the flash, and take a tenth of the time of everything else.
  */
-const FLUSH_PAUSE_US = 2000
+const FLUSH_PAUSE_US = 10_000
 /** A timer cannot be shorter than this. */
 export const LEAST_TIMER_US = 1000
 

@@ -60,10 +60,10 @@ test('syncs for the sake of their size keep a pause between them', () => {
   group.appended(true, 70_000, 0)
   sync(group, 0, 400)
   group.appended(true, 70_000, 500)
-  assert.deepEqual(group.decide(500), { isWriteDue: true, isSyncDue: false, againInUs: 1900 })
+  assert.deepEqual(group.decide(500), { isWriteDue: true, isSyncDue: false, againInUs: 9900 })
   group.written()
-  assert.equal(group.decide(2300).againInUs, 1000)
-  assert.equal(group.decide(2400).isSyncDue, true)
+  assert.equal(group.decide(10_300).againInUs, 1000)
+  assert.equal(group.decide(10_400).isSyncDue, true)
 })
 
 test('the pause holds up neither a durable append nor what is asked for, nor buffers that must come free', () => {
