@@ -4,6 +4,7 @@
  * Every code is declared here once: its kind says who acts, `isRetryable` whether the same request may succeed later.
  * How a code looks to an Iggy or HTTP client is decided at the border (`runtime/server/error-map.ts`), never here.
  */
+import { AssertionFailure } from './assert.ts'
 
 /** Who acts on an error, and with it what the process does. */
 export type ErrorKind =
@@ -155,8 +156,12 @@ export class EdgeError extends Error {
   }
 }
 
-/** @returns `error` itself when it is one of ours, else an EDGE_INTERNAL that carries it as its cause. */
+/**
+ * @returns `error` itself when it is one of ours, else an EDGE_INTERNAL that carries it as its cause.
+ * @throws {AssertionFailure} a broken invariant is nothing to answer to: it goes on, and ends the process before it does harm.
+ */
 export function toEdgeError(error: unknown): EdgeError {
+  if (error instanceof AssertionFailure) throw error
   if (error instanceof EdgeError) return error
   return new EdgeError('EDGE_INTERNAL', messageOf(error), { cause: error })
 }

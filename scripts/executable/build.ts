@@ -59,7 +59,7 @@ export async function buildExecutable(architecture: Architecture): Promise<Execu
   const path = join(ROOT, `dist/iggy-edge-linux-${architecture}`)
   const program = await bundle(architecture)
   const base = baseNode(architecture)
-  const inputs = digestOf(program, base)
+  const inputs = digestOf(program, base, architecture)
   const stampPath = join(dirname(path), `.${architecture}-inputs`)
   const described = (isNew: boolean): Executable => ({
     path,
@@ -67,6 +67,8 @@ export async function buildExecutable(architecture: Architecture): Promise<Execu
     isStripped: base.isStripped,
     isNew,
   })
+  // Also beside an executable that is there: it may have been left alone.
+  writeBeside(program, dirname(path), architecture)
   if (
     existsSync(path) &&
     existsSync(stampPath) &&
@@ -76,30 +78,31 @@ export async function buildExecutable(architecture: Architecture): Promise<Execu
   }
   const bytes = await assemble(program, base, architecture)
   check(bytes, architecture)
-  mkdirSync(dirname(path), { recursive: true })
   // Renamed into place: another build, or a running executable, never sees half of it.
   const temporary = `${path}.${process.pid}`
   writeExecutable(temporary, bytes)
   renameSync(temporary, path)
-  writeFileSync(join(dirname(path), 'THIRD-PARTY.txt'), program.thirdPartyText)
-  writeAddons(program, join(dirname(path), `addons-linux-${architecture}`))
   writeFileSync(stampPath, `${inputs} ${bytes.length}`)
   return described(true)
 }
 
 /** The executable carries its addons; images that are mounted read-only take them as files beside it. */
-function writeAddons(program: Bundle, folder: string): void {
+function writeBeside(program: Bundle, dist: string, architecture: Architecture): void {
+  const folder = join(dist, `addons-linux-${architecture}`)
   mkdirSync(folder, { recursive: true })
+  writeFileSync(join(dist, 'THIRD-PARTY.txt'), program.thirdPartyText)
   for (const [name, bytes] of program.assets) {
     if (name.endsWith('.node')) writeFileSync(join(folder, name), bytes)
   }
 }
 
-function digestOf(program: Bundle, base: BaseNode): string {
+function digestOf(program: Bundle, base: BaseNode, architecture: Architecture): string {
   const hash = createHash('sha256')
   const recipe = readdirSync(import.meta.dirname).sort()
   const parts: [string, Uint8Array | string][] = [
     ['base', base.identity],
+    // Without one it goes without compiled code.
+    ['runner', 'missing' in runnerFor(architecture) ? 'none' : 'there'],
     ...recipe.map((name): [string, Uint8Array] => [name, readFileSync(join(import.meta.dirname, name))]),
     ...program.parts,
     ...program.assets,

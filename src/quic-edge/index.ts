@@ -87,6 +87,8 @@ export interface QuicEdge {
   readonly certificate: Certificate
   readonly sessionCount: number
   readonly refusedCount: number
+  /** Why one of its drivers no longer listens; empty while all do. */
+  readonly failure: string
   /** What its engine counts; null where it does not. */
   traffic(): QuicTraffic | null
   /** Looks for a new certificate now. @returns whether there was one. */
@@ -141,9 +143,11 @@ async function start(
   const listen = { host, port, certificatePem, privateKeyPem, limits, reusePort }
   const listeners = await listenOnOnePort(drivers, listen, gate)
   const watch = new CertificateWatch({ listener: name, load, logger, checkMs: options.certificateCheckMs }, certificate)
-  watch.watch((renewed) =>
-    Promise.all(listeners.map((one) => one.replaceCertificate(renewed.certificatePem, renewed.privateKeyPem))),
-  )
+  watch.watch(async ({ certificatePem, privateKeyPem }) => {
+    for (const one of listeners) await one.tryCertificate?.(certificatePem, privateKeyPem)
+    // TCP first: what it refuses must not cost the sessions over QUIC.
+    for (const one of listeners) await one.replaceCertificate(certificatePem, privateKeyPem)
+  })
   return new RunningEdge({ host, port, gate, drivers, listeners, watch })
 }
 
@@ -215,6 +219,10 @@ class RunningEdge implements QuicEdge {
 
   get refusedCount(): number {
     return this.#parts.gate.admission.refusedCount
+  }
+
+  get failure(): string {
+    return this.#parts.listeners.map(({ failure = '' }) => failure).find((failure) => failure !== '') ?? ''
   }
 
   traffic(): QuicTraffic | null {

@@ -52,7 +52,19 @@ export interface SessionLimits {
 export interface QuicListener {
   readonly host: string
   readonly port: number
-  /** New sessions get the new certificate. A driver that cannot change it in place ends its sessions first, with 18. */
+  /** Why nothing listens any more; empty while it does. Left out by drivers that go on until they are closed. */
+  readonly failure?: string
+  /**
+   * Where replacing a certificate takes the sessions: tells before whether it can be served.
+   *
+   * @throws EDGE_CONFIG_INVALID, EDGE_IO.
+   */
+  tryCertificate?(certificatePem: string, privateKeyPem: string): Promise<void>
+  /**
+   * New sessions get the new certificate. A driver that cannot change it in place ends its sessions first, with 18.
+   *
+   * @throws {EdgeError} it cannot be served; the one before it still is.
+   */
   replaceCertificate(certificatePem: string, privateKeyPem: string): Promise<void>
   /** Where the driver counts; null before it listens. */
   traffic?(): QuicTraffic | null

@@ -173,8 +173,8 @@ export class ByteStream {
   }
 
   #fail(cause: unknown): void {
-    if (this.#isClosed) return
     const text = toEdgeError(cause).message
+    if (this.#isClosed) return
     const error = new EdgeError('EDGE_CONNECTION_LOST', `the stream was given up: ${text}`, { cause })
     void this.reset(0, error)
   }

@@ -182,7 +182,7 @@ export async function startQuic({
 
 /** @param close ends its sessions too. */
 export function boundOf(edge: QuicEdge, close = () => edge.close()): Bound {
-  return { host: edge.host, port: edge.port, certificate: () => edge.certificate, close }
+  return { host: edge.host, port: edge.port, failure: () => edge.failure, certificate: () => edge.certificate, close }
 }
 
 function openCertificate(listener: ListenerName, settings: TlsSettings, parts: ProtocolParts) {

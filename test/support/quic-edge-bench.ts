@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Clock } from '../../src/clock.ts'
 import {
+  type CertificateSource,
   limitsOf,
   type QuicEdge,
   type QuicEdgeHandlers,
@@ -28,14 +29,14 @@ interface ConnectOptions {
 
 export async function startBench(
   handlers: QuicEdgeHandlers,
-  options: { limits?: Partial<SessionLimits>; clock?: Clock } = {},
+  options: { limits?: Partial<SessionLimits>; clock?: Clock; certificate?: CertificateSource } = {},
 ): Promise<QuicEdgeBench> {
   const directory = mkdtempSync(path.join(tmpdir(), 'quic-edge-'))
   const edge = await startQuicEdge(
     {
       host: '127.0.0.1',
       port: 0,
-      certificate: { type: 'self-signed', directory },
+      certificate: options.certificate ?? { type: 'self-signed', directory },
       hasTcpFallback: true,
       limits: { ...limitsOf(), ...options.limits },
       ...(options.clock === undefined ? {} : { clock: options.clock }),

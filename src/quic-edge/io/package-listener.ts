@@ -71,7 +71,7 @@ function listenError(error: unknown, options: ListenOptions): EdgeError {
   if (/EADDRINUSE|address already in use/i.test(text)) {
     return new EdgeError('EDGE_ADDRESS_IN_USE', `address ${at} is taken by another process`, { cause: error })
   }
-  if (/PEM|private key|certificate/i.test(text)) {
+  if (/PEM|private key|cert/i.test(text)) {
     return new EdgeError('EDGE_CONFIG_INVALID', `certificate or private key cannot be used: ${text}`, { cause: error })
   }
   if (error instanceof EdgeError) return error

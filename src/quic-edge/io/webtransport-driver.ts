@@ -2,14 +2,14 @@
  * WebTransport over QUIC (HTTP/3): the package over quinn, or over its own quiche transport where that is installed.
  *
  * quinn's addon can neither exchange the certificate of a bound socket nor share its port, so a new certificate means a
- * new socket: living sessions get a while to end, are then closed with code 18 (come back at once), and the port is bound
- * anew as soon as the addon has given it back.
+ * new socket: it is tried on a port of its own first; then living sessions get a while to end, are closed with code 18 (come
+ * back at once), and the port is bound anew as soon as the addon has given it back.
  */
 import { createSocket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../../clock.ts'
-import { EdgeError } from '../../errors.ts'
+import { EdgeError, messageOf } from '../../errors.ts'
 import { collectGarbage } from '../../garbage.ts'
 import { type LoadedWebTransport, loadWebTransport, type PackageServer } from '../../quinn-transport/index.ts'
 import { QUIC_EDGE_DEFAULTS } from '../defaults.ts'
@@ -33,16 +33,21 @@ export async function createWebTransportDriver(clock: Clock): Promise<QuicDriver
   }
 }
 
+const LOOPBACK = '127.0.0.1'
+
 class WebTransportListener implements QuicListener {
   readonly host: string
   readonly port: number
   readonly #library: LoadedWebTransport
-  readonly #options: ListenOptions
+  /** As it listens now. */
+  #options: ListenOptions
   readonly #gate: SessionGate
   readonly #host: SessionHost
   #server: PackageServer
   #replacing: Promise<void> = Promise.resolve()
   #closing: Promise<void> | undefined
+  /** Why nothing listens; empty while it does. */
+  failure = ''
 
   static async open(
     library: LoadedWebTransport,
@@ -76,6 +81,14 @@ class WebTransportListener implements QuicListener {
     this.#gate = parts.gate
     this.#host = parts.host
     this.#server = parts.server
+  }
+
+  async tryCertificate(certificatePem: string, privateKeyPem: string): Promise<void> {
+    const options = { ...this.#options, host: LOOPBACK, port: 0, certificatePem, privateKeyPem }
+    const trial = startServer(this.#library, options, this.#gate, this.#host)
+    await listening(trial, options)
+    trial.stopServer()
+    await within(QUIC_EDGE_DEFAULTS.resetTimeoutMs, trial.closed, undefined)
   }
 
   replaceCertificate(certificatePem: string, privateKeyPem: string): Promise<void> {
@@ -116,7 +129,23 @@ class WebTransportListener implements QuicListener {
     await this.#host.whenEmpty(QUIC_EDGE_DEFAULTS.resetTimeoutMs)
     this.#server.stopServer()
     await within(QUIC_EDGE_DEFAULTS.resetTimeoutMs, this.#server.closed, undefined)
-    this.#server = await this.#bindAgain(options)
+    try {
+      this.#server = await this.#bindAgain(options)
+      this.#options = options
+      this.failure = ''
+    } catch (error) {
+      await this.#bindAsBefore()
+      throw error
+    }
+  }
+
+  async #bindAsBefore(): Promise<void> {
+    try {
+      this.#server = await this.#bindAgain(this.#options)
+      this.failure = ''
+    } catch (error) {
+      this.failure = `nothing listens over QUIC since the certificate was replaced: ${messageOf(error)}`
+    }
   }
 
   async #bindAgain(options: ListenOptions): Promise<PackageServer> {

@@ -4,7 +4,6 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isIP } from 'node:net'
-import { AssertionFailure } from '../../assert.ts'
 import { type EdgeError, toEdgeError } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
 import type { Caller } from '../broker/api.ts'
@@ -46,8 +45,6 @@ export class RequestHandler {
     try {
       reply = await this.replyTo(incoming)
     } catch (error) {
-      // A broken invariant is nothing to answer to: the process must end before it does harm.
-      if (error instanceof AssertionFailure) throw error
       reply = this.failed(toEdgeError(error), incoming)
     }
     this.send(incoming, response, reply, isHead)

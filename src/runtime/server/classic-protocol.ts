@@ -2,7 +2,6 @@
  * The classic generation on one connection: a login binds the connection, replies carry a status. Strictly one reply to
  * one request; after statuses 30 and 100 the connection ends.
  */
-import { AssertionFailure } from '../../assert.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import {
   decodeRequestFrame,
@@ -147,8 +146,6 @@ function isPolled(code: CommandCode, body: unknown): body is PollMessagesRespons
   return code === CODE.pollMessages && body !== null
 }
 
-/** A bug of ours is none of the client's business: it ends the process. */
 function failure(request: IncomingRequest, error: unknown): Reply {
-  if (error instanceof AssertionFailure) throw error
   return (writer) => request.writeFailure(writer, toEdgeError(error))
 }

@@ -6,7 +6,7 @@
  * go on now (no room in the log, an answer outstanding, a peer that does not read) leaves the rest unread, and goes on when
  * whoever is waited for calls back. All replies of one turn leave in one write.
  */
-import { AssertionFailure, assert } from '../../assert.ts'
+import { assert } from '../../assert.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import { writeStatusFrame } from '../../sdk/wire/classic/frame.ts'
 import { CODE } from '../../sdk/wire/codes.ts'
@@ -200,7 +200,6 @@ export class Connection implements ByteSession {
         if (this.server.output.length > OUTPUT_GATHER_BYTES) this.flush()
       }
     } catch (error) {
-      if (error instanceof AssertionFailure) throw error
       this.flush()
       this.refuseFraming(toEdgeError(error))
       return
@@ -283,7 +282,6 @@ export class Connection implements ByteSession {
       const { body } = decodeSend(protocol.dialect, request.payloadView)
       slot.result = this.server.broker.send(caller, body.stream, body.topic, body.partitioning, body.batch, slot)
     } catch (error) {
-      if (error instanceof AssertionFailure) throw error
       slot.fail(toEdgeError(error))
     }
     // An error is known at once: no turn needs to pass when nothing is before it.
@@ -406,7 +404,6 @@ export class Connection implements ByteSession {
     try {
       reply(this.server.output, this.leave)
     } catch (error) {
-      if (error instanceof AssertionFailure) throw error
       // The output is as before: a reply that is too large becomes an error.
       request.writeFailure(this.server.output, toEdgeError(error))
     }

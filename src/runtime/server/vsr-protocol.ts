@@ -260,7 +260,6 @@ const REFUSED_LOGINS: Partial<Record<ErrorCode, EvictionReason>> = {
 
 /** The client repeats the same frame on this. */
 function failedRegister(request: VsrRequest, error: unknown): Reply {
-  if (error instanceof AssertionFailure) throw error
   return (writer) => request.writeRejection(writer, vsrCodeOf(toEdgeError(error), request.code), null)
 }
 
@@ -295,7 +294,6 @@ function success<C extends CommandCode>(request: VsrRequest, code: C, body: Resp
 
 /** A poll that cannot be read is answered like one that found nothing: its reply must always have a head. */
 function failure(request: VsrRequest, cause: unknown): Reply {
-  if (cause instanceof AssertionFailure) throw cause
   const error = toEdgeError(cause)
   const isMalformed = error.code === 'EDGE_COMMAND_MALFORMED' || error.code === 'EDGE_FORMAT_INVALID'
   const isPoll = request.code === CODE.pollMessages || request.code === CODE.pollMessagesOnPrimary

@@ -9,6 +9,7 @@ import { silentLogger } from '../../../src/logger.ts'
 import { startQuicEdge } from '../../../src/quic-edge/index.ts'
 import { loadCertificate } from '../../../src/quic-edge/io/certificate.ts'
 import { echoHandlers, exchange, startBench } from '../../support/quic-edge-bench.ts'
+import { VERSION_1_CERTIFICATE, VERSION_1_KEY } from '../../support/version-1-certificate.ts'
 
 const DAY_US = 86_400_000_000n
 
@@ -174,6 +175,25 @@ test('a renewed certificate is used on both carriers without a restart, and TCP 
   }
   const stream = await living.createBidirectionalStream({ waitUntilAvailable: true })
   assert.equal((await exchange(stream, Buffer.from('old'))).byteLength, 3)
+})
+
+test('a renewed certificate that QUIC refuses costs no session, and the one before it is served on', async () => {
+  const [certificateFile, privateKeyFile] = [path.join(directory, 'cert.pem'), path.join(directory, 'key.pem')]
+  const { certificatePem, privateKeyPem } = await loadCertificate({ type: 'self-signed', directory }, systemClock)
+  writeFileSync(certificateFile, certificatePem)
+  writeFileSync(privateKeyFile, privateKeyPem)
+  await using bench = await startBench(echoHandlers(), {
+    certificate: { type: 'files', certificateFile, privateKeyFile },
+  })
+  const living = await bench.connect()
+  writeFileSync(certificateFile, VERSION_1_CERTIFICATE)
+  writeFileSync(privateKeyFile, VERSION_1_KEY)
+  await assert.rejects(bench.edge.reloadCertificate(), { code: 'EDGE_CONFIG_INVALID', message: /CertVersion/ })
+  assert.equal(bench.edge.failure, '')
+  for (const session of [living, await bench.connect(), await bench.connect({ isReliableOnly: true })]) {
+    const stream = await session.createBidirectionalStream({ waitUntilAvailable: true })
+    assert.equal((await exchange(stream, Buffer.from('as before'))).byteLength, 9)
+  }
 })
 
 test('a port in use and a certificate that cannot be read are told at the start, and nothing is left open', async () => {

@@ -1,0 +1,20 @@
+/**
+ * A pair that Node takes and rustls refuses: X.509 version 1, as `openssl x509 -req` makes it without extensions. Ends in 2126.
+ * The key guards nothing.
+ */
+export const VERSION_1_KEY = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgVCjWJbLAvryC0IoF
+haWW11grBr8ObM6OwVs9EoJ9ueShRANCAAQydBacjks05VemHU9O1RsqMK54WXMu
+9uE6nwUaKPsv0Bb3OOTZmP/q8q4B5LecdDQrpoCtE2wpGXwav/OdBcKN
+-----END PRIVATE KEY-----
+`
+
+export const VERSION_1_CERTIFICATE = `-----BEGIN CERTIFICATE-----
+MIIBFjCBvQIUUUXthXV2bG8jPZTTZMe035vR+P0wCgYIKoZIzj0EAwIwDTELMAkG
+A1UEAwwCZ3cwIBcNMjYxMjAxMDA1NTA5WhgPMjEyNjExMDcwMDU1MDlaMA0xCzAJ
+BgNVBAMMAmd3MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEMnQWnI5LNOVXph1P
+TtUbKjCueFlzLvbhOp8FGij7L9AW9zjk2Zj/6vKuAeS3nHQ0K6aArRNsKRl8Gr/z
+nQXCjTAKBggqhkjOPQQDAgNIADBFAiEAq6PvRQP7Uu4CPqQvduegVClvAf2/Ffpt
+hD7sUCaLcBcCIEGvyLR09AaaiwV16XpOvjrw57+Fz8IpDXPLT/6FjebZ
+-----END CERTIFICATE-----
+`
