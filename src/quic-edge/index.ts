@@ -68,8 +68,6 @@ export interface PlainQuicOptions extends EdgeOptions {
 
 /** Who serves the sessions of one path. */
 export interface PathHandler {
-  /** @returns false to answer 403. */
-  isAllowed?(request: SessionRequest): boolean
   /** @returns the handlers of the session, or null to close it. */
   opened(session: QuicSession): QuicSessionEvents | null
 }
@@ -164,10 +162,7 @@ class EdgeGate implements SessionGate {
   }
 
   admit(request: SessionRequest) {
-    const handler = this.#paths.get(request.path)
-    const isAllowed = handler?.isAllowed?.(request) ?? true
-    const nowMs = this.#clock.monotonicUs() / 1000
-    return this.admission.admit(request, { isPathKnown: handler !== undefined, isAllowed }, nowMs)
+    return this.admission.admit(request, this.#paths.has(request.path), this.#clock.monotonicUs() / 1000)
   }
 
   abandoned(request: SessionRequest): void {

@@ -6,18 +6,8 @@
  */
 import type { EdgeError } from '../errors.ts'
 
-/** What one QUIC stack can do; what it cannot is refused at start, by name. */
-export interface DriverTraits {
-  readonly hasDatagrams: boolean
-  readonly hasPeerAddress: boolean
-  readonly hasClientCertificates: boolean
-  readonly hasOrigin: boolean
-  readonly isUdp: boolean
-}
-
 export interface QuicDriver {
   readonly name: string
-  readonly traits: DriverTraits
   /** Binds and starts accepting; resolves when peers can connect. @throws EDGE_ADDRESS_IN_USE, EDGE_FEATURE_MISSING. */
   listen(options: ListenOptions, gate: SessionGate): Promise<QuicListener>
 }
@@ -101,11 +91,10 @@ export interface SessionRequest {
   readonly path: string
   /** `address:port`, where the driver tells. */
   readonly peer: string | undefined
-  readonly origin: string | undefined
 }
 
-/** HTTP status of the answer: taken, not allowed, no such path, over a limit or stopping. */
-export type AdmissionStatus = 200 | 403 | 404 | 503
+/** HTTP status of the answer: taken, no such path, over a limit or stopping. */
+export type AdmissionStatus = 200 | 404 | 503
 
 /** Where a driver asks whether to take a session, and hands it over. */
 export interface SessionGate {
@@ -120,19 +109,12 @@ export interface QuicSession {
   readonly id: number
   readonly path: string
   readonly peer: string | undefined
-  readonly origin: string | undefined
   /** True over TCP: no datagrams, and one lost packet delays all streams. */
   readonly isReliableOnly: boolean
-  /** 0 where there are none. */
-  readonly maxDatagramSize: number
-  openStream(accept: StreamHandler): void
   sendDatagram(bytes: Uint8Array): 'sent' | 'dropped' | 'too-big'
   close(code: number, reason: string): void
   stats(): QuicSessionStats
 }
-
-/** Takes a stream and gives its handlers; called in the same turn in which its events may begin. */
-export type StreamHandler = (stream: QuicStream) => QuicStreamEvents
 
 export interface QuicSessionStats {
   readonly bytesIn: number

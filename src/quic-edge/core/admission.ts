@@ -30,15 +30,10 @@ export class Admission {
     return this.#refusedCount
   }
 
-  /** @param isPathKnown whether anyone serves the path. @param isAllowed what its owner says about this peer. */
-  admit(
-    request: SessionRequest,
-    verdict: { isPathKnown: boolean; isAllowed: boolean },
-    nowMs: number,
-  ): AdmissionStatus {
+  /** @param isPathKnown whether anyone serves the path. */
+  admit(request: SessionRequest, isPathKnown: boolean, nowMs: number): AdmissionStatus {
     this.#expire(nowMs)
-    if (!verdict.isPathKnown) return 404
-    if (!verdict.isAllowed) return 403
+    if (!isPathKnown) return 404
     const host = hostOf(request.peer)
     const isFull = this.#openCount + this.#pending.length >= this.#limits.maxSessions
     const isPeerFull = host !== undefined && (this.#countByHost.get(host) ?? 0) >= this.#limits.maxSessionsPerPeer

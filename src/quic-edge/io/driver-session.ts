@@ -16,7 +16,6 @@ import {
   SESSION_CODES,
   type SessionGate,
   type SessionRequest,
-  type StreamHandler,
 } from '../ports.ts'
 import type { SessionHost } from './session-host.ts'
 
@@ -34,7 +33,6 @@ export class DriverSession implements QuicSession {
   readonly id: number
   readonly path: string
   readonly peer: string | undefined
-  readonly origin: string | undefined
   readonly isReliableOnly: boolean
   readonly #inner: PackageSession
   readonly #host: SessionHost
@@ -54,7 +52,6 @@ export class DriverSession implements QuicSession {
     this.id = options.id
     this.path = options.request.path
     this.peer = options.request.peer
-    this.origin = options.request.origin
     this.isReliableOnly = options.isReliableOnly
     this.#inner = options.inner
     this.#host = options.host
@@ -76,24 +73,9 @@ export class DriverSession implements QuicSession {
     void this.#takeDatagrams()
   }
 
-  get maxDatagramSize(): number {
-    return this.isReliableOnly || this.#isClosed ? 0 : this.#inner.datagrams.maxDatagramSize
-  }
-
-  openStream(accept: StreamHandler): void {
-    this.#inner.createBidirectionalStream({ waitUntilAvailable: true }).then(
-      (stream) => {
-        this.#host.registry.streamOpened(this.id, this.#host.nowMs())
-        this.#adopt(stream, accept)
-      },
-      // The session ended while the stream was being opened: its `closed` says so.
-      () => {},
-    )
-  }
-
   sendDatagram(bytes: Uint8Array): 'sent' | 'dropped' | 'too-big' {
     if (this.#datagrams === undefined || this.#isClosed) return 'dropped'
-    if (bytes.byteLength > this.maxDatagramSize) return 'too-big'
+    if (bytes.byteLength > this.#inner.datagrams.maxDatagramSize) return 'too-big'
     const outcome = this.#datagrams.send(bytes, this.#host.limits.maxDatagramQueue)
     if (outcome === 'sent') this.#bytesOut += bytes.byteLength
     return outcome

@@ -59,13 +59,6 @@ export interface EngineDriverOptions {
 export function createEngineDriver(driverOptions: EngineDriverOptions): QuicDriver {
   return {
     name: 'quic-engine',
-    traits: {
-      hasDatagrams: false,
-      hasPeerAddress: true,
-      hasClientCertificates: false,
-      hasOrigin: false,
-      isUdp: true,
-    },
     async listen(options, gate) {
       const listener = new EngineListener({ ...driverOptions, options, gate })
       await listener.open()
@@ -283,7 +276,7 @@ function secretOf(privateKeyPem: string): Uint8Array {
 }
 
 function requestOf(peer: PeerAddress): SessionRequest {
-  return { path: PLAIN_QUIC_PATH, peer: textOf(peer), origin: undefined }
+  return { path: PLAIN_QUIC_PATH, peer: textOf(peer) }
 }
 
 /** As sockets of TCP print theirs; an IPv4 address that a dual-stack socket wraps is shown as what it is. */

@@ -9,7 +9,6 @@ import {
   type QuicStreamEvents,
   SESSION_CODES,
   type SessionGate,
-  type StreamHandler,
 } from '../ports.ts'
 
 export interface EngineSessionOptions {
@@ -24,15 +23,11 @@ export class EngineSession implements QuicSession {
   readonly id: number
   readonly path: string
   readonly peer: string
-  readonly origin = undefined
   readonly isReliableOnly = false
-  readonly maxDatagramSize = 0
   readonly #connection: EngineConnection
   readonly #streams = new Set<StreamAdapter>()
   readonly #onClosed: () => void
   #events: QuicSessionEvents | undefined
-  /** Streams to open when the peer allows more. */
-  #waiting: StreamHandler[] = []
   #receivedPackets = 0
   #ending: { readonly code: number; readonly reason: string } | undefined
   #isClosed = false
@@ -50,14 +45,8 @@ export class EngineSession implements QuicSession {
     const connection = this.#connection
     connection.onClosed = (info) => this.#closed(info)
     connection.onStream = (stream) => this.#incoming(stream)
-    connection.onStreamsAvailable = () => this.#openWaiting()
     this.#events = gate.opened(this) ?? undefined
     if (this.#events === undefined) this.close(SESSION_CODES.internal, 'nobody serves this session')
-  }
-
-  openStream(accept: StreamHandler): void {
-    this.#waiting.push(accept)
-    this.#openWaiting()
   }
 
   sendDatagram(): 'dropped' {
@@ -100,15 +89,6 @@ export class EngineSession implements QuicSession {
     this.#adopt(stream, (quicStream) => events.streamOpened(quicStream))
   }
 
-  #openWaiting(): void {
-    while (this.#waiting.length > 0) {
-      const stream = this.#connection.openStream('bidirectional')
-      if (stream === null) return
-      const accept = this.#waiting.shift()
-      if (accept !== undefined) this.#adopt(stream, accept)
-    }
-  }
-
   #adopt(stream: EngineStream, accept: (stream: QuicStream) => QuicStreamEvents | null): void {
     const adapter = new StreamAdapter(stream, () => {
       this.#streams.delete(adapter)
@@ -121,7 +101,6 @@ export class EngineSession implements QuicSession {
   #closed({ code, reason }: CloseInfo): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    this.#waiting = []
     const lost = new EdgeError('EDGE_CONNECTION_LOST', 'the QUIC connection ended')
     for (const stream of [...this.#streams]) stream.over(lost)
     this.#events?.closed(code, reason)

@@ -20,13 +20,6 @@ export async function createHttp2Driver(clock: Clock): Promise<QuicDriver> {
   const library = await loadWebTransport()
   return {
     name: 'webtransport-http2',
-    traits: {
-      hasDatagrams: false,
-      hasPeerAddress: true,
-      hasClientCertificates: false,
-      hasOrigin: true,
-      isUdp: false,
-    },
     async listen(options, gate) {
       const host = new SessionHost(options.limits, gate, clock)
       const server = new library.Http2Server({

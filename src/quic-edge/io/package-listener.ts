@@ -45,7 +45,6 @@ function decide(header: PackageHeaders, gate: SessionGate): PackageDecision {
   const request: SessionRequest = {
     path: pathOf(header[':path'] ?? '/'),
     peer: header[PEER_HEADER],
-    origin: header.origin,
   }
   const status = gate.admit(request)
   return status === 200 ? { status, path: ANY_PATH, userData: request } : { status }

@@ -22,13 +22,6 @@ export async function createWebTransportDriver(clock: Clock): Promise<QuicDriver
   const library = await loadWebTransport()
   return {
     name: `webtransport-${library.transportName}`,
-    traits: {
-      hasDatagrams: true,
-      hasPeerAddress: false,
-      hasClientCertificates: false,
-      hasOrigin: false,
-      isUdp: true,
-    },
     listen: (options, gate) => WebTransportListener.open(library, options, gate, clock),
   }
 }

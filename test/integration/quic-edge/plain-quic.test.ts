@@ -112,7 +112,6 @@ test('a session knows its peer, counts its bytes and has neither datagrams nor a
   const [session] = rig.sessions
   assert.match(session?.peer ?? '', /^127\.0\.0\.1:\d+$/)
   assert.equal(session?.path, '')
-  assert.equal(session?.maxDatagramSize, 0)
   assert.equal(session?.sendDatagram(new Uint8Array(1)), 'dropped')
   assert.ok((session?.stats().bytesIn ?? 0) > 5000)
   const traffic = rig.edge.traffic() ?? assert.fail()
