@@ -362,7 +362,7 @@ export interface MetadataStore {
   /** Small values that survive a restart: JWT secret, root password generated at first start, certificate dates. */
   setting(name: string): string | undefined
   setSetting(name: string, value: string): Promise<void>
-  /** Writes pending offsets and cursors now. */
+  /** Pending offsets and cursors are on stable storage when it resolves: a sync each time, for who asked for it. @throws EDGE_DISK_FULL, EDGE_IO. */
   flush(): Promise<void>
 }
 

@@ -215,7 +215,7 @@ export class SqliteMetadata implements MetadataStore {
   }
 
   async flush(): Promise<void> {
-    this.#progress.flush()
+    this.#progress.flush('durably')
   }
 
   // ---- for the log alone ---------------------------------------------------------------------------------------------

@@ -185,9 +185,9 @@ export class Progress {
     return count
   }
 
-  /** Writes everything that is pending now. @throws EDGE_DISK_FULL, EDGE_IO. */
-  flush(): void {
-    while (this.#hasPending()) this.#write()
+  /** Writes everything that is pending now, with the promise of `Connection`'s method of that name. @throws EDGE_DISK_FULL, EDGE_IO. */
+  flush(promise: 'softly' | 'durably' = 'softly'): void {
+    while (this.#hasPending()) this.#write(promise)
   }
 
   close(): void {
@@ -281,13 +281,13 @@ export class Progress {
     this.#isFailing = true
   }
 
-  #write(): void {
+  #write(promise: 'softly' | 'durably' = 'softly'): void {
     const offsets = this.#offsets.pending(WRITE_ROWS_MAX)
     const cursors = this.#cursors.pending(WRITE_ROWS_MAX - offsets.length)
     const { putOffset, deleteOffset, putCursor, deleteCursor } = this.#statements
     const isAll = offsets.length > 0 && offsets.length === this.#offsets.pendingCount
     const generation = (this.#generation + 1) >>> 0
-    this.#options.connection.softly(() => {
+    this.#options.connection[promise](() => {
       if (isAll) this.#statements.putGeneration.run(GENERATION_SETTING, String(generation))
       for (const { partitionKey, column, value } of offsets) {
         const { kindNumber, consumerId } = splitColumn(column)
