@@ -141,6 +141,8 @@ export interface Appended {
   readonly baseOffset: bigint
   readonly appendTimeUs: bigint
   readonly promise: Durability
+  /** A full topic that drops the newest gave the batch up: at `baseOffset` comes what is appended next. */
+  readonly isDropped: boolean
 }
 
 export interface Partition {

@@ -156,7 +156,7 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
     const nowUs = this.#services.wallUs()
     this.#services.checkAppend(this, batch, tag)
     if (this.#services.dropsNewest(this, batch, receipt, tag)) {
-      return { baseOffset: this.nextOffset, appendTimeUs: nowUs, promise: this.options.durability }
+      return { baseOffset: this.nextOffset, appendTimeUs: nowUs, promise: this.options.durability, isDropped: true }
     }
     const isClamped = nowUs < this.lastAppendUs
     const appendTimeUs = isClamped ? this.lastAppendUs : nowUs
@@ -182,7 +182,7 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
     this.appendedContentBytes += contentBytesOf(recordsView)
     this.#services.submit(pending, this, recordsView, tag)
     const isShown = this.watermark.isShownWhenWritten(endOffset)
-    return { baseOffset, appendTimeUs, promise: isShown ? 'buffered' : 'durable' }
+    return { baseOffset, appendTimeUs, promise: isShown ? 'buffered' : 'durable', isDropped: false }
   }
 
   read(request: ReadRequest): ReadResult | Promise<ReadResult> {

@@ -90,7 +90,7 @@ export class MemoryDeviceBroker implements DeviceBroker {
     for (const record of recordsOf(batch)) this.stored.push({ ...record, tag })
     if (tag !== undefined) this.#remember(tag)
     this.#settleLater(receipt)
-    return { baseOffset, appendTimeUs: this.wallUs, promise: 'durable' as const }
+    return { baseOffset, isDropped: false }
   }
 
   #remember(tag: ProducerTag): void {

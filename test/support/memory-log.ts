@@ -107,13 +107,8 @@ export class MemoryLog implements Log {
     }
   }
 
-  drops() {
-    return { byReason: new Map(), recent: [] }
-  }
-
-  findings() {
-    return []
-  }
+  drops = () => ({ byReason: new Map(), recent: [] })
+  findings = () => []
 
   async close(): Promise<void> {
     this.syncNow()
@@ -141,6 +136,8 @@ export class MemoryPartition implements Partition {
   segmentCount = 0
   readonly closedInJournalCount = 0
   appendedContentBytes = 0
+  /** What is appended is counted and given up: a full topic that drops the newest. */
+  dropsNewest = false
   /** Sealed by tests: one entry a segment, its end offset. */
   sealedEnds: bigint[] = []
   #batches: StoredBatch[] = []
@@ -177,14 +174,16 @@ export class MemoryPartition implements Partition {
     if (!this.log.isWritable) throw new EdgeError('EDGE_APPEND_FAILED', 'the disk refuses')
     const baseOffset = this.nextOffset
     const appendTimeUs = this.log.nowUs()
-    const take = batch.count
+    const appended = { baseOffset, appendTimeUs, promise: this.options().durability, isDropped: this.dropsNewest }
+    this.log.appended(this, receipt)
+    if (this.dropsNewest) return appended
+    const { count: take } = batch
     const place = { baseOffset, appendTimeUs, idSeed: this.idSeed, skip: 0, take, isClockTrusted: true }
     this.#batches.push({ ...batch, recordsView: new Uint8Array(batch.recordsView), ...place })
-    this.nextOffset += BigInt(batch.count)
+    this.nextOffset += BigInt(take)
     this.appendedContentBytes += contentBytesOf(batch.recordsView)
     this.segmentCount = Math.max(1, this.segmentCount)
-    this.log.appended(this, receipt)
-    return { baseOffset, appendTimeUs, promise: this.options().durability }
+    return appended
   }
 
   read(request: ReadRequest): ReadResult {

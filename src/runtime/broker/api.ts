@@ -114,6 +114,8 @@ export interface SendResult {
   readonly partitionId: number
   readonly baseOffset: bigint
   readonly promise: Durability
+  /** As in `Appended`. */
+  readonly isDropped: boolean
 }
 
 export interface PollRequest {

@@ -23,6 +23,7 @@ export interface DedupAppended {
   readonly partitionId: number
   readonly baseOffset: bigint
   readonly promise: Durability
+  readonly isDropped: boolean
 }
 
 /** A batch whose promise does not hold yet. */
@@ -141,7 +142,8 @@ export class MessageDedup {
       for (const flight of waits) flight.waiters.push(shared)
       // Never before this call has returned: the caller needs the answer first.
       queueMicrotask(() => shared.settled(null))
-      return { partitionId: first.partitionId, baseOffset: first.offset, promise: topic.options.durability }
+      const { durability: promise } = topic.options
+      return { partitionId: first.partitionId, baseOffset: first.offset, promise, isDropped: false }
     }
     const kept = ids.filter((_, index) => seen[index] === undefined)
     const flight: Flight = {
@@ -152,20 +154,22 @@ export class MessageDedup {
     }
     const own: Receipt = {
       settled(error) {
-        flights.delete(flight)
-        if (error !== null) for (const id of kept) window.forget(id)
+        // What was dropped has added no ids: those that are there by now are of a resend that was stored.
+        const isStored = flights.delete(flight)
+        if (error !== null && isStored) for (const id of kept) window.forget(id)
         for (const waiter of [shared, ...flight.waiters]) waiter.settled(error)
       },
     }
     const rest = kept.length === ids.length ? batch : without(batch, seen)
-    const appended = partition.append(rest, own, tag)
+    const { baseOffset, promise, isDropped } = partition.append(rest, own, tag)
     for (const waiting of waits) waiting.waiters.push(shared)
+    if (isDropped) return { partitionId, baseOffset, promise, isDropped }
     flights.add(flight)
     for (const [index, id] of kept.entries()) {
-      if (id !== 0n) window.add(id, { partitionId, offset: appended.baseOffset + BigInt(index) }, nowUs)
+      if (id !== 0n) window.add(id, { partitionId, offset: baseOffset + BigInt(index) }, nowUs)
     }
     this.added(kept.length)
-    return { partitionId, baseOffset: appended.baseOffset, promise: appended.promise }
+    return { partitionId, baseOffset, promise, isDropped }
   }
 
   private added(count: number): void {

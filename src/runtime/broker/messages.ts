@@ -44,8 +44,8 @@ export function createMessages(context: BrokerContext): Messages {
       if (window !== undefined) {
         return { streamId: id, topicId: ofTopic, ...dedup.append(window, topic, partition, batch, receipt, tag) }
       }
-      const { baseOffset, promise } = partition.append(batch, receipt, tag)
-      return { streamId: id, topicId: ofTopic, partitionId: partition.partitionId, baseOffset, promise }
+      const { baseOffset, promise, isDropped } = partition.append(batch, receipt, tag)
+      return { streamId: id, topicId: ofTopic, partitionId: partition.partitionId, baseOffset, promise, isDropped }
     },
 
     poll(caller, request) {

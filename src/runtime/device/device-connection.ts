@@ -215,8 +215,8 @@ export class DeviceConnection implements QuicSessionEvents {
     try {
       // A datagram has no sequence, and nobody waits for it.
       const receipt = tag === null ? UNWATCHED : this.#receipt(ticket)
-      const { baseOffset } = target.append(batch, receipt, tag === null ? undefined : this.#tagged(tag))
-      return { type: 'appended', ticket, offset: baseOffset }
+      const { baseOffset, isDropped } = target.append(batch, receipt, tag === null ? undefined : this.#tagged(tag))
+      return { type: 'appended', ticket, offset: isDropped ? null : baseOffset }
     } catch (error) {
       if (tag !== null) this.#receiptDone()
       return { type: 'append-refused', ticket, error: toEdgeError(error) }

@@ -171,8 +171,8 @@ class Grant implements DeviceGrant {
       maxPayloadBytes: MAX_PAYLOAD_BYTES,
       append: (batch, receipt, tag) => {
         const { streamId, id } = this.#stillNamed(topicName, topic)
-        const { baseOffset, promise } = broker.send(caller, streamId, id, partitioning, batch, receipt, tag)
-        return { baseOffset, promise, appendTimeUs: 0n }
+        const sent = broker.send(caller, streamId, id, partitioning, batch, receipt, tag)
+        return { baseOffset: sent.baseOffset, isDropped: sent.isDropped }
       },
     }
   }

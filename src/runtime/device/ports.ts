@@ -37,7 +37,7 @@ export interface DeviceTarget {
   readonly promise: Durability
   readonly maxPayloadBytes: number
   /** @throws EDGE_BACKPRESSURE, EDGE_TOPIC_FULL, EDGE_MESSAGE_TOO_LARGE, EDGE_APPEND_FAILED and its like. */
-  append(batch: RecordBatch, receipt: Receipt, tag: ProducerTag | undefined): Appended
+  append(batch: RecordBatch, receipt: Receipt, tag: ProducerTag | undefined): Pick<Appended, 'baseOffset' | 'isDropped'>
 }
 
 /** One partition that a subscription reads. */

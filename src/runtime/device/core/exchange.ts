@@ -22,8 +22,8 @@ export type Input =
   | { readonly type: 'authentication-failed'; readonly error: EdgeError }
   | { readonly type: 'resolved'; readonly alias: number; readonly target: TargetFacts }
   | { readonly type: 'resolve-failed'; readonly alias: number; readonly error: EdgeError }
-  /** Answers of one `append`, in the same turn. */
-  | { readonly type: 'appended'; readonly ticket: number; readonly offset: bigint }
+  /** Answers of one `append`, in the same turn. Offset null: a full topic took its sequences and gave up the readings. */
+  | { readonly type: 'appended'; readonly ticket: number; readonly offset: bigint | null }
   | { readonly type: 'append-refused'; readonly ticket: number; readonly error: EdgeError }
   /** Everything that settled since the last turn: one ack a lane covers it. */
   | { readonly type: 'settled'; readonly results: readonly Settlement[] }
@@ -130,6 +130,7 @@ export type Effect =
 
 export type LossReason =
   | 'refused'
+  | 'topic-full'
   | 'skipped-overflow'
   | 'skipped-expired'
   | 'skipped-damaged'

@@ -33,7 +33,7 @@ export interface Run {
   /** Unacknowledged bytes of frames that the run accounts for. */
   readonly sizeBytes: number
   /** Set when the run was not stored but refused for good: told with the acknowledgement. */
-  readonly refusal: { readonly code: number; readonly text: string } | undefined
+  refusal: { readonly code: number; readonly text: string } | undefined
   /** Where its first reading was stored. */
   offset?: bigint
 }
@@ -109,6 +109,14 @@ export class Lane {
   stored(ticket: number, offset: bigint): void {
     const newest = this.#runs.at(-1)?.run
     if (newest?.ticket === ticket) newest.offset = offset
+  }
+
+  /** The log took the sequences of the newest run and not its readings. @returns that run. */
+  givenUp(ticket: number, refusal: { readonly code: number; readonly text: string }): Run | undefined {
+    const newest = this.#runs.at(-1)?.run
+    if (newest?.ticket !== ticket) return undefined
+    newest.refusal = refusal
+    return newest
   }
 
   /** The newest run was refused by the log after all, before anything else happened. @returns that run. */

@@ -159,12 +159,21 @@ export class Uplink {
     return [{ type: 'lost', reason: 'datagram-dropped', lane, first: frame.number, count: 1 }]
   }
 
-  /** The log took the newest run. */
-  appended(ticket: number, offset: bigint, now: Moment): Effect[] {
+  /** The log took the newest run. @param offset null: a full topic gave the readings up. */
+  appended(ticket: number, offset: bigint | null, now: Moment): Effect[] {
     const lane = this.#laneOfTicket.get(ticket)
     if (lane === undefined) return [] // a datagram
+    if (offset === null) return [...this.#givenUp(lane, ticket), ...this.#advance(now)]
     this.#lane(lane).stored(ticket, offset)
     return this.#advance(now)
+  }
+
+  /** Told like a refusal for good: the topic wants its senders to go on. */
+  #givenUp(laneId: number, ticket: number): Effect[] {
+    const { code } = EDGE_CODES.topicFull
+    const run = this.#lane(laneId).givenUp(ticket, { code, text: 'the topic is full and drops what comes' })
+    if (run === undefined) return []
+    return [{ type: 'lost', reason: 'topic-full', lane: laneId, first: run.first, count: run.last - run.first + 1 }]
   }
 
   /** The log did not take the newest run. */

@@ -86,6 +86,25 @@ test('what is new of a batch goes in without a gap, in order, whole', async () =
   assert.equal(world.log.partition(1)?.nextOffset, 5n)
 })
 
+test('what a full topic gave up was not sent: it is stored when it comes again and there is room', async () => {
+  await using world = await withTopic()
+  const partition = world.log.partition(1)
+  assert.ok(partition)
+  await send(world, 0, [1n, 'a']).settled
+  partition.dropsNewest = true
+  await send(world, 0, [1n, 'a'], [2n, 'b'], [3n, 'c']).settled
+  await send(world, 0, [2n, 'b']).settled
+  world.log.holdSyncs = true
+  const dropped = send(world, 0, [3n, 'c'])
+  partition.dropsNewest = false
+  const stored = send(world, 0, [2n, 'b'], [3n, 'c'])
+  assert.equal(stored.result.isDropped, false)
+  world.log.syncNow()
+  await Promise.all([dropped.settled, stored.settled])
+  await send(world, 0, [2n, 'b'], [3n, 'c']).settled
+  assert.deepEqual(textsOf(world, 0), ['a', 'b', 'c'])
+})
+
 test('a resend is answered with the batch it repeats, not before', async () => {
   await using world = await withTopic()
   world.log.holdSyncs = true

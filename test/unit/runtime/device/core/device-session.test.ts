@@ -30,6 +30,8 @@ class Bench {
   nowMs = 0
   offset = 100n
   refuseNext: EdgeError | undefined
+  /** A full topic that drops the newest. */
+  isFull = false
   tickets: number[] = []
 
   constructor(limits: Partial<EdgeLimits> = {}) {
@@ -81,6 +83,7 @@ class Bench {
     this.refuseNext = undefined
     if (error !== undefined) return { type: 'append-refused', ticket: effect.ticket, error }
     if (effect.tag !== null) this.tickets.push(effect.ticket)
+    if (this.isFull) return { type: 'appended', ticket: effect.ticket, offset: null }
     const offset = this.offset
     this.offset += BigInt(effect.batch.count)
     return { type: 'appended', ticket: effect.ticket, offset }
@@ -198,6 +201,20 @@ test('an append the log has no room for is taken back, and the lane is held', ()
   assert.deepEqual(nackOf(publish(1)), { first: 1, count: 1, code: 11, retryMs: 250 })
   assert.deepEqual(publish(2), [])
   assert.equal(appends(publish(1)).length, 1)
+})
+
+test('what a full topic gave up is told to the device, counted, and takes no offset of another reading', () => {
+  openWithAlias()
+  bench.isFull = true
+  const lost = bench.frame(series(1, [1, 2])).filter(({ type }) => type === 'lost')
+  assert.deepEqual(lost, [{ type: 'lost', reason: 'topic-full', lane: 1, first: 1, count: 2 }])
+  bench.isFull = false
+  publish(3)
+  const [refusal, ack, ...others] = framesOf(bench.settleAll())
+  const text = 'the topic is full and drops what comes'
+  assert.deepEqual(refusal, { type: 'nack', lane: 1, first: 1, count: 2, code: 13, retryMs: null, text })
+  const runs = [{ alias: 1, partition: 3, offset: 100n, firstSequence: 3, count: 1 }]
+  assert.deepEqual([ack, ...others], [{ type: 'ack', lane: 1, upTo: 3, promise: 0, runs }])
 })
 
 test('a write that fails takes back everything behind it', () => {
