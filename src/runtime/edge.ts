@@ -14,7 +14,7 @@ import type { Config } from './config/schema.ts'
 import { startRefusal } from './config-problems.ts'
 import { removeCurrentConfig, writeCurrentConfig } from './current-config.ts'
 import { createDeadLetters } from './dead-letters.ts'
-import { createEdgeDeviceBroker, startDeviceHub } from './device/index.ts'
+import { createEdgeDeviceBroker, type DeviceTraffic, startDeviceHub } from './device/index.ts'
 import {
   budgetStoreOf,
   cursorStoreOf,
@@ -150,6 +150,7 @@ async function compose(options: EdgeOptions, opened: AsyncDisposableStack) {
   if (listeners.isEnabled('websocket')) listeners.add('websocket', await startWebsocket(protocol))
   if (listeners.isEnabled('quic')) listeners.add('quic', await startQuic(protocol))
   let certificateSha256 = () => null as string | null
+  let deviceTraffic = () => null as DeviceTraffic | null
   if (listeners.isEnabled('webtransport')) {
     const deviceBroker = createEdgeDeviceBroker({ broker, log, clock, isClockTrusted })
     opened.defer(() => deviceBroker.close())
@@ -159,6 +160,7 @@ async function compose(options: EdgeOptions, opened: AsyncDisposableStack) {
     const webtransport = await startWebTransport({ config, clock, isClockTrusted, logger, dataPath, paths })
     listeners.add('webtransport', boundOf(webtransport))
     certificateSha256 = () => webtransport.certificate.sha256
+    deviceTraffic = () => devices.traffic()
   }
   const health = startHealth(
     {
@@ -186,6 +188,7 @@ async function compose(options: EdgeOptions, opened: AsyncDisposableStack) {
       sync: routes,
       syncLags: () => syncLagsOf(sync),
       health: () => health.health,
+      deviceTraffic,
     }
     const http = await startHttp({
       broker,

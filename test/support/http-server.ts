@@ -12,6 +12,7 @@ import {
   PERSONAL_ACCESS_TOKEN_SETTINGS,
   type RunningBroker,
 } from '../../src/runtime/broker/index.ts'
+import type { DeviceTraffic } from '../../src/runtime/device/index.ts'
 import {
   HTTP_LISTS,
   HTTP_SECTIONS,
@@ -34,6 +35,8 @@ export interface TestHttp<L extends Log = MemoryLog> extends AsyncDisposable {
   syncLags: SyncLags
   /** Null, as while plain QUIC is off. */
   quicTraffic: QuicTraffic | null
+  /** Null, as while no device can come. */
+  deviceTraffic: DeviceTraffic | null
   /** A second server on the same log, as after a restart. */
   restart(): Promise<TestHttp<L>>
 }
@@ -68,11 +71,12 @@ export async function startTestHttpOn<L extends Log>(log: L, options: TestHttpOp
     },
   })
   const startedAtUs = systemClock.wallUs()
-  const state: Pick<TestHttp, 'health' | 'sync' | 'syncLags' | 'quicTraffic'> = {
+  const state: Pick<TestHttp, 'health' | 'sync' | 'syncLags' | 'quicTraffic' | 'deviceTraffic'> = {
     health: { status: 'ready', checks: [] },
     sync: [],
     syncLags: { lagOf: () => null },
     quicTraffic: null,
+    deviceTraffic: null,
   }
   const watched = {
     startedAtUs,
@@ -82,6 +86,7 @@ export async function startTestHttpOn<L extends Log>(log: L, options: TestHttpOp
     findings: () => log.findings(),
     sync: () => state.sync,
     health: () => state.health,
+    deviceTraffic: () => state.deviceTraffic,
   }
   const http = await startHttp({
     broker,
@@ -143,6 +148,12 @@ export async function startTestHttpOn<L extends Log>(log: L, options: TestHttpOp
     },
     set quicTraffic(traffic) {
       state.quicTraffic = traffic
+    },
+    get deviceTraffic() {
+      return state.deviceTraffic
+    },
+    set deviceTraffic(traffic) {
+      state.deviceTraffic = traffic
     },
     async restart() {
       await close()

@@ -49,6 +49,7 @@ function overviewSections(overview: OverviewView): string[] {
     [
       `Version ${overview.version}, up ${formatSpan(Number(overview.uptime_us))}`,
       ...overview.listeners.flatMap(listenerLines),
+      ...devicesLine(overview.devices),
     ].join('\n'),
     diskText(overview.disk, Number(overview.uptime_us)),
     topicsText(overview),
@@ -65,6 +66,12 @@ function listenerLines({ name, address, certificate }: OverviewView['listeners']
       `  ${''.padEnd(13)} certificate ${certificate.sha256} until ${formatTime(BigInt(certificate.ends_at_us))}`,
     )
   return lines
+}
+
+function devicesLine(devices: OverviewView['devices']): string[] {
+  if (devices === null) return []
+  const lost = devices.lost_readings.map(({ reason, count }) => `${count} ${reason}`).join(', ')
+  return [`Devices: ${devices.connected} connected, readings lost since the start: ${lost === '' ? 'none' : lost}`]
 }
 
 function diskText(disk: OverviewView['disk'], uptimeUs: number): string {

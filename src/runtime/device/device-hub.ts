@@ -7,7 +7,7 @@ import { EdgeError, toEdgeError } from '../../errors.ts'
 import { type Logger, silentLogger } from '../../logger.ts'
 import type { PathHandler, QuicSession } from '../../quic-edge/index.ts'
 import { type Auth, DEFAULT_LIMITS, EDGE_CODES, type EdgeLimits } from '../../sdk/wire/edge/index.ts'
-import type { LossReason, Moment } from './core/exchange.ts'
+import { LOSS_REASONS, type LossReason, type Moment } from './core/exchange.ts'
 import { TakeoverGuard } from './core/takeover.ts'
 import { DEVICE_DEFAULTS } from './defaults.ts'
 import { type ConnectionHost, DeviceConnection } from './device-connection.ts'
@@ -20,13 +20,17 @@ export interface DeviceHubOptions {
   readonly logger?: Logger
 }
 
+export interface DeviceTraffic {
+  /** Devices that are connected now. */
+  readonly connectedCount: number
+  /** Readings that were lost since the start, for each reason there is. */
+  readonly lostReadings: Readonly<Record<LossReason, number>>
+}
+
 export interface DeviceHub {
   /** Serves path `/edge` of `startQuicEdge`. */
   readonly pathHandler: PathHandler
-  /** Names of the devices that are connected now. */
-  deviceNames(): readonly string[]
-  /** Readings that were lost, by reason, since the start. */
-  lostCounts(): ReadonlyMap<LossReason, number>
+  traffic(): DeviceTraffic
   /** Says `bye` to all devices, acknowledges what is under way, then ends their sessions; bounded by the drain timeout. */
   close(): Promise<void>
 }
@@ -35,8 +39,7 @@ export function startDeviceHub(options: DeviceHubOptions): DeviceHub {
   const hub = new Hub(options)
   return {
     pathHandler: { opened: (session) => hub.opened(session) },
-    deviceNames: () => hub.deviceNames(),
-    lostCounts: () => hub.lostCounts,
+    traffic: () => hub.traffic(),
     close: () => hub.close(),
   }
 }
@@ -44,7 +47,7 @@ export function startDeviceHub(options: DeviceHubOptions): DeviceHub {
 class Hub implements ConnectionHost {
   readonly broker: DeviceBroker
   readonly limits: EdgeLimits
-  readonly lostCounts = new Map<LossReason, number>()
+  readonly #lostReadings = Object.fromEntries(LOSS_REASONS.map((reason) => [reason, 0])) as Record<LossReason, number>
   readonly #clock: Clock
   readonly #logger: Logger
   readonly #connections = new Set<DeviceConnection>()
@@ -64,8 +67,8 @@ class Hub implements ConnectionHost {
     this.#timer.unref()
   }
 
-  deviceNames(): readonly string[] {
-    return [...this.#byName.keys()]
+  traffic(): DeviceTraffic {
+    return { connectedCount: this.#byName.size, lostReadings: this.#lostReadings }
   }
 
   opened(session: QuicSession): DeviceConnection | null {
@@ -107,8 +110,9 @@ class Hub implements ConnectionHost {
 
   lost(connection: DeviceConnection, loss: { reason: LossReason; lane: number; first: number; count: number }): void {
     const { reason, lane, first, count } = loss
-    this.lostCounts.set(reason, (this.lostCounts.get(reason) ?? 0) + count)
-    if (reason === 'datagram-dropped') return
+    this.#lostReadings[reason] += count
+    // These come as often as readings do.
+    if (reason === 'datagram-dropped' || reason === 'topic-full') return
     this.#logger.warn('device.readings.lost', {
       device: connection.deviceName,
       reason,

@@ -1,6 +1,7 @@
 /** Takes the values of all metrics from where they are kept, at the moment of a scrape. Pure. */
 import type { Catalog, LogFinding, LogStats, Topic } from '../../log/index.ts'
 import type { QuicTraffic } from '../../quic-edge/index.ts'
+import type { DeviceTraffic } from '../device/index.ts'
 import type { Health } from './health.ts'
 import type { Sample } from './metrics.ts'
 import type { SyncRouteStatus } from './overview.ts'
@@ -17,6 +18,8 @@ export interface MetricSources {
   takeLoopDelayUs(): number
   /** Null while plain QUIC is off: its metrics are left out then. */
   quicTraffic(): QuicTraffic | null
+  /** Null while no device can come. */
+  deviceTraffic(): DeviceTraffic | null
   logStats(): LogStats
   isWritable(): boolean
   findings(): readonly LogFinding[]
@@ -29,6 +32,7 @@ export function collectMetrics(sources: MetricSources): readonly Sample[] {
     ...collectIggy(sources),
     ...collectProcess(sources),
     ...collectQuic(sources.quicTraffic()),
+    ...collectDevices(sources.deviceTraffic()),
     ...collectLog(sources),
     ...collectSync(sources.sync()),
   ]
@@ -78,6 +82,16 @@ function collectQuic(traffic: QuicTraffic | null): readonly Sample[] {
     { metric: 'quicLostPackets', value: traffic.lostPackets },
     { metric: 'quicDropped', value: traffic.strayDatagrams, labels: ['stray'] },
     { metric: 'quicDropped', value: traffic.unsentDatagrams, labels: ['unsent'] },
+  ]
+}
+
+function collectDevices(traffic: DeviceTraffic | null): readonly Sample[] {
+  if (traffic === null) return []
+  return [
+    { metric: 'devices', value: traffic.connectedCount },
+    ...Object.entries(traffic.lostReadings).map(
+      ([reason, value]): Sample => ({ metric: 'deviceLostReadings', value, labels: [reason] }),
+    ),
   ]
 }
 

@@ -58,6 +58,14 @@ export const METRICS = {
     ['reason'],
   ),
 
+  devices: gauge('edge_devices', 'Devices that are connected.'),
+  deviceLostReadings: counter(
+    'edge_device_lost_readings',
+    'Readings of devices that came or were announced and are stored nowhere; of `message-too-large`, messages a device has no room for.',
+    undefined,
+    ['reason'],
+  ),
+
   appendedMessages: counter('edge_log_appended_messages', 'Messages appended since the start.', 'messages'),
   appendedBytes: counter('edge_log_append_bytes', 'Record bytes appended since the start.', 'bytes'),
   writtenBytes: counter('edge_log_written_bytes', 'Bytes written to the device, syncs included.', 'bytes'),

@@ -3,6 +3,7 @@
  * through ports; counts only, rates are made by whoever asks twice. Pure.
  */
 import type { Catalog, LogFinding, LogStats, MetadataStore, Partition, Topic } from '../../log/index.ts'
+import type { DeviceTraffic } from '../device/index.ts'
 import { findingAdvice } from './finding-advice.ts'
 import type { Health } from './health.ts'
 
@@ -66,6 +67,8 @@ export interface OverviewSources {
   findings(): readonly LogFinding[]
   isWritable(): boolean
   listeners(): readonly ListenerStatus[]
+  /** Null while no device can come. */
+  deviceTraffic(): DeviceTraffic | null
   sync(): readonly SyncRouteStatus[]
   syncLags(): SyncLags
   health(): Health
@@ -107,6 +110,7 @@ export function viewOverview(sources: OverviewSources, { topics, filter }: Overv
       .listeners()
       .filter(({ isEnabled }) => isEnabled)
       .map(viewListener),
+    devices: viewDevices(sources.deviceTraffic()),
     totals: {
       streams: sources.catalog.streams.size,
       topics: topics.length,
@@ -131,6 +135,12 @@ function viewListener({ name, address, certificate }: ListenerStatus) {
   const ends =
     certificate === null ? null : { sha256: certificate.sha256, ends_at_us: BigInt(certificate.notAfterMs) * 1000n }
   return { name, address, certificate: ends }
+}
+
+function viewDevices(traffic: DeviceTraffic | null) {
+  if (traffic === null) return null
+  const lost = Object.entries(traffic.lostReadings).filter(([, count]) => count > 0)
+  return { connected: traffic.connectedCount, lost_readings: lost.map(([reason, count]) => ({ reason, count })) }
 }
 
 export function viewHealth(health: Health) {

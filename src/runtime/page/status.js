@@ -14,12 +14,13 @@ const ROUTE_TONES = {
 }
 const CHECK_TONES = { failed: 'bad', stalled: 'bad', starting: 'warn' }
 
-export function showHealth({ health, version, uptime_us, listeners }) {
+export function showHealth({ health, version, uptime_us, listeners, devices }) {
   const [word, tone] = STATES[health.status]
   setText(byId('state'), word)
   setAttribute(byId('state'), 'class', `state ${tone}`)
-  const doors = listeners.map(({ name, address }) => `${name} ${address}`).join(' · ')
-  setText(byId('about'), `version ${version}, up ${formatDuration(uptime_us)}${doors === '' ? '' : ` · ${doors}`}`)
+  const doors = listeners.map(({ name, address }) => `${name} ${address}`)
+  const facts = [`version ${version}, up ${formatDuration(uptime_us)}`, ...doors, ...deviceFacts(devices)]
+  setText(byId('about'), facts.join(' · '))
   const bad = health.checks.filter(({ state }) => state in CHECK_TONES)
   keep(byId('checks'), bad, {
     key: ({ name }) => name,
@@ -32,6 +33,15 @@ export function showHealth({ health, version, uptime_us, listeners }) {
       setText(advice, action)
     },
   })
+}
+
+function deviceFacts(devices) {
+  if (devices === null) return []
+  const lost = devices.lost_readings.map(({ reason, count }) => `${formatCount(count)} ${reason}`)
+  return [
+    `devices ${formatCount(devices.connected)}`,
+    ...(lost.length > 0 ? [`readings lost: ${lost.join(', ')}`] : []),
+  ]
 }
 
 export function showUpstreams(routes, nowUs) {

@@ -110,6 +110,9 @@ test('metrics carry every declared name that has a value, and follow what happen
     strayDatagrams: 12,
     unsentDatagrams: 13,
   }
+  const losses = { refused: 3, 'skipped-overflow': 0, 'skipped-expired': 0, 'skipped-damaged': 0, 'lost-by-edge': 0 }
+  const lostReadings = { ...losses, 'topic-full': 4, 'datagram-dropped': 0, 'message-too-large': 0 }
+  server.deviceTraffic = { connectedCount: 2, lostReadings }
   const response = await fetch(`${server.url}/metrics`, { headers: { accept: 'application/openmetrics-text' } })
   assert.match(response.headers.get('content-type') ?? '', /^application\/openmetrics-text/)
   const text = await response.text()
@@ -118,6 +121,8 @@ test('metrics carry every declared name that has a value, and follow what happen
   assert.match(text, /^edge_sync_lag_messages\{route="s\/\* to central"\} 3$/m)
   assert.match(text, /^edge_quic_refused_connections_total\{reason="token"\} 5$/m)
   assert.match(text, /^edge_quic_dropped_datagrams_total\{reason="unsent"\} 13$/m)
+  assert.match(text, /^edge_devices 2$/m)
+  assert.match(text, /^edge_device_lost_readings_total\{reason="topic-full"\} 4$/m)
   server.quicTraffic = null
   assert.doesNotMatch(await (await fetch(`${server.url}/metrics`)).text(), /edge_quic/, 'left out while it is off')
   assert.match(text, /^edge_sync_gap_messages_total\{route="s\/\* to central"\} 6$/m)

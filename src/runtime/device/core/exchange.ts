@@ -128,12 +128,15 @@ export type Effect =
   | { readonly type: 'close-source'; readonly subscription: number }
   | { readonly type: 'close'; readonly code: number; readonly reason: string }
 
-export type LossReason =
-  | 'refused'
-  | 'topic-full'
-  | 'skipped-overflow'
-  | 'skipped-expired'
-  | 'skipped-damaged'
-  | 'lost-by-edge'
-  | 'datagram-dropped'
-  | 'message-too-large'
+export const LOSS_REASONS = [
+  'refused',
+  'topic-full',
+  'skipped-overflow',
+  'skipped-expired',
+  'skipped-damaged',
+  'lost-by-edge',
+  'datagram-dropped',
+  'message-too-large',
+] as const
+
+export type LossReason = (typeof LOSS_REASONS)[number]

@@ -24,6 +24,7 @@ const OVERVIEW: OverviewView = {
   health: { status: 'ready', checks: [] },
   listeners: [{ name: 'tcp', address: '127.0.0.1:8090', certificate: null }],
   totals: { streams: 1, topics: 1, appended_messages: 1, appended_bytes: 1, dropped_messages: 0 },
+  devices: null,
   topics: [],
   topics_not_listed: 0,
   sync: [],
@@ -38,6 +39,17 @@ test('a healthy edge is said in a few lines', () => {
   assert.match(text, /written for 1000 B taken \(41\.2 MiB a day\)/)
   assert.match(text, /Upstreams: none configured/)
   assert.ok(!text.includes('!'))
+})
+
+test('devices are counted, with the readings that are stored nowhere', () => {
+  const told = (devices: OverviewView['devices']) =>
+    formatStatus('http://edge', { status: 'ready' }, { ...OVERVIEW, devices }).match(/^Devices.*$/m)?.[0]
+  assert.equal(told({ connected: 2, lost_readings: [] }), 'Devices: 2 connected, readings lost since the start: none')
+  const lost_readings = [
+    { reason: 'refused', count: 3 },
+    { reason: 'topic-full', count: 1 },
+  ]
+  assert.match(told({ connected: 0, lost_readings }) ?? '', /0 connected, .*: 3 refused, 1 topic-full$/)
 })
 
 test('a certificate is shown with its whole hash, for whoever pins it, and when it ends', () => {

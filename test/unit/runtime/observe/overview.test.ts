@@ -14,6 +14,7 @@ const sourcesOf = (log: MemoryLog, lag: bigint | null = null): OverviewSources =
   logStats: () => log.stats(),
   findings: () => log.findings(),
   isWritable: () => log.isWritable,
+  deviceTraffic: () => null,
   listeners: () => [
     { name: 'tcp', isEnabled: true, address: '127.0.0.1:8090', certificate: null },
     { name: 'quic', isEnabled: false, address: '', certificate: null },
