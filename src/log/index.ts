@@ -1,6 +1,6 @@
 /** The log: batches in order on disk, given back; the names they live under; everything durable around them. */
 import type { Log } from './api.ts'
-import { openLogStore } from './log.ts'
+import { LOCK_FILE, lockStore, openLogStore } from './log.ts'
 import type { OpenLogOptions } from './open-options.ts'
 
 export type * from './api.ts'
@@ -14,7 +14,6 @@ export {
   type InspectionFinding,
   isEmptyStore,
   openInspection,
-  refuseHeld,
   type StoreInspection,
 } from './inspect/store-inspection.ts'
 export { MAX_USERS } from './metadata/accounts.ts'
@@ -23,6 +22,7 @@ export type { OpenLogOptions } from './open-options.ts'
 export { RETENTION_SETTINGS, type RetentionSettings } from './retention-settings.ts'
 export { findLogProblems } from './setting-problems.ts'
 export { LOG_SETTINGS, type LogSettings } from './settings.ts'
+export { LOCK_FILE, lockStore }
 
 /**
  * Opens the data folder, recovers what a crash left and resolves when appends and reads are possible.

@@ -28,7 +28,7 @@ import { RETENTION_SETTINGS } from './retention-settings.ts'
 import { systemScheduler } from './scheduler.ts'
 import { StuckJournal } from './stuck-journal.ts'
 
-const LOCK_FILE = 'lock'
+export const LOCK_FILE = 'lock'
 /** A day's budget on flash when nothing is configured: a card of 16 GB and 3,000 cycles then lasts for ten years. */
 const AUTO_FLASH_BUDGET_BYTES = 8 * 1024 ** 3
 
@@ -189,6 +189,11 @@ function lockFolder(fileSystem: FileSystem, path: string): FileLock {
       throw new EdgeError(code, `data folder ${path} cannot be written: ${message}`, { cause, details })
     }
   }
+}
+
+/** Keeps every edge out of the folder, which is there, until it is removed. @throws EDGE_STORE_IN_USE, EDGE_IO. */
+export function lockStore(path: string): FileLock {
+  return lockFolder(createNodeFileSystem(path), path)
 }
 
 function flashBudget({ settings, path }: OpenLogOptions): number {

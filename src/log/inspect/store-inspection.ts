@@ -245,7 +245,7 @@ function refuseOtherThanFolder(path: string): void {
 }
 
 /** @throws {EdgeError} EDGE_STORE_IN_USE while a service holds the folder. */
-export function refuseHeld(path: string): void {
+function refuseHeld(path: string): void {
   const pid = lockHolder(join(path, LOCK_FILE))
   if (pid === null) return
   throw new EdgeError('EDGE_STORE_IN_USE', `data folder ${path} is in use by process ${pid}`, { details: { pid } })

@@ -30,7 +30,7 @@ export type * from './api.ts'
 export type { ServerIdentity } from './context.ts'
 export { residentBytes } from './machine-stats.ts'
 export { type PermissionsJson, permissionsFromJson, permissionsToJson } from './permissions-json.ts'
-export { DEFAULT_ROOT, type RootCredentials, rootCredentialsFrom } from './root-user.ts'
+export { checkRootCredentials, DEFAULT_ROOT, type RootCredentials, rootCredentialsFrom } from './root-user.ts'
 export * from './settings.ts'
 export {
   defaultTopicOptions,

@@ -68,8 +68,7 @@ export async function ensureRootUser(
     )
   const { username } = credentials
   const password = credentials.password ?? generatePassword()
-  checkVariable('IGGY_ROOT_USERNAME', () => checkUsername(username))
-  checkVariable('IGGY_ROOT_PASSWORD', () => checkPassword(password))
+  checkRootCredentials({ username, password })
   if ([...metadata.users.values()].some((user) => user.id !== ROOT_USER_ID && user.username === username))
     throw new EdgeError('EDGE_CONFIG_INVALID', `IGGY_ROOT_USERNAME: another user is called "${username}"`)
   await metadata.putUser({
@@ -82,6 +81,12 @@ export async function ensureRootUser(
   })
   if (existing !== undefined) logger.warn('broker.root.reset', { user_id: ROOT_USER_ID })
   return credentials.password === null ? password : null
+}
+
+/** @throws {EdgeError} EDGE_CONFIG_INVALID when nobody can be made of them. */
+export function checkRootCredentials({ username, password }: RootCredentials): void {
+  checkVariable('IGGY_ROOT_USERNAME', () => checkUsername(username))
+  if (password !== null) checkVariable('IGGY_ROOT_PASSWORD', () => checkPassword(password))
 }
 
 function checkVariable(name: string, check: () => void): void {

@@ -14,24 +14,28 @@ import { PRODUCT_VERSION } from '../version.ts'
 import type { CommandContext } from './command.ts'
 import { configurationOf } from './configuration.ts'
 import type { Values } from './grammar.ts'
-import { removeStore } from './remove-store.ts'
+import { refuseFresh, removeStore } from './remove-store.ts'
 
 /** @throws {EdgeError} what `startEdge` throws. */
 export async function runEdge(values: Values, context: CommandContext): Promise<void> {
   const { config, ignoredVariables, unfitValues, file, openSecrets } = configurationOf(values, context)
-  const recentLines = new RecentLines()
-  const logger = createLogger(config.logging.level, logDestination(config, recentLines))
-  if (values.has('fresh')) removeStore(resolve(config.system.path))
-  if (ignoredVariables.length > 0) {
-    const reasons = unfitValues.length > 0 ? { unfit: unfitValues.join('; ') } : {}
-    logger.warn('edge.environment.ignored', { variables: ignoredVariables.join(' '), ...reasons })
-  }
-  if (openSecrets.length > 0) logger.warn('edge.secrets.readable_by_all', { file, keys: openSecrets.join(' ') })
   const { IGGY_ROOT_USERNAME: username, IGGY_ROOT_PASSWORD: password } = context.environment
   const root = rootCredentialsFrom(
     { username, password },
     values.has('dev') || values.has('with-default-root-credentials'),
   )
+  // Before the first line of the log, whose file may lie in there.
+  if (values.has('fresh')) {
+    await refuseFresh(config, root)
+    removeStore(resolve(config.system.path))
+  }
+  const recentLines = new RecentLines()
+  const logger = createLogger(config.logging.level, logDestination(config, recentLines))
+  if (ignoredVariables.length > 0) {
+    const reasons = unfitValues.length > 0 ? { unfit: unfitValues.join('; ') } : {}
+    logger.warn('edge.environment.ignored', { variables: ignoredVariables.join(' '), ...reasons })
+  }
+  if (openSecrets.length > 0) logger.warn('edge.secrets.readable_by_all', { file, keys: openSecrets.join(' ') })
   const notifier = createServiceNotifier()
   const startedMs = performance.now()
   const onRootPassword = (made: string) =>

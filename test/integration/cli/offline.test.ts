@@ -150,6 +150,33 @@ describe('run --fresh', () => {
     assert.match(stderr, /^iggy-edge: --fresh: .*a-file is no folder: nothing was deleted\n$/)
   })
 
+  it('deletes nothing where the start behind it would be refused', async () => {
+    const before = fingerprint()
+    const refusals: readonly (readonly [Record<string, string>, RegExp])[] = [
+      [{ EDGE_TCP__TLS_REQUIRED: 'true' }, /tcp\.tls_required: found true without TLS/],
+      [{ EDGE_LOG__ENCRYPTION__ENABLED: 'true' }, /log\.encryption\.enabled is true, and neither/],
+      [{ EDGE_SYSTEM__EXPECT_EXISTING: 'true' }, /system\.expect_existing: found true, expected false/],
+      [{ IGGY_ROOT_PASSWORD: 'secret' }, /IGGY_ROOT_PASSWORD is set without IGGY_ROOT_USERNAME/],
+      [{ IGGY_ROOT_USERNAME: 'iggy', IGGY_ROOT_PASSWORD: 'x' }, /IGGY_ROOT_PASSWORD: .*password/],
+    ]
+    for (const [environment, text] of refusals) {
+      const words = ['run', '--fresh', '--data', data]
+      const { code, stderr } = await runCommand(words, { ...LOOPBACK_ENVIRONMENT, ...environment })
+      assert.equal(code, 78, stderr)
+      assert.match(stderr, text)
+      assert.deepEqual(fingerprint(), before)
+    }
+  })
+
+  it('takes nothing from the edge that holds the folder', async () => {
+    await using edge = await startEdgeProcess({ dataPath: data })
+    const { code, stderr } = await runCommand(['run', '--fresh', '--data', data], LOOPBACK_ENVIRONMENT)
+    assert.equal(code, 75)
+    assert.match(stderr, new RegExp(`in use by process ${edge.pid}`))
+    assert.ok(existsSync(join(data, 'store.json')) && existsSync(join(data, 'lock')))
+    assert.equal(await edge.stop(), 0)
+  })
+
   it('starts anew', async () => {
     await using edge = await startEdgeProcess({ dataPath: data, arguments: ['--fresh'] })
     const environment = { IGGY_URL: edge.tcp, IGGY_USERNAME: 'iggy', IGGY_PASSWORD: 'iggy' }
