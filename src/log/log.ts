@@ -18,6 +18,7 @@ import { readStoreKeys } from './io/key-source.ts'
 import { createNodeFileSystem, machineBootId } from './io/node-file-system.ts'
 import { refugeFolder } from './io/refuge.ts'
 import type { StoreKeys } from './io/store-keys.ts'
+import { toldFileSystem } from './io/told-file-system.ts'
 import { journalWitness } from './journal-start.ts'
 import { keyCheckOf, refuseWrongKeys } from './key-check.ts'
 import { type Names, type NamesOptions, openNames } from './names.ts'
@@ -35,7 +36,7 @@ const AUTO_FLASH_BUDGET_BYTES = 8 * 1024 ** 3
 export async function openLogStore(options: OpenLogOptions): Promise<Log> {
   const keys = readStoreKeys(options.encryption)
   if (options.retention !== undefined && options.cron === undefined) await checkSchedule(options.retention.schedule)
-  const fileSystem = options.fileSystem ?? openFolder(options.path, options.expectExisting === true)
+  const fileSystem = options.fileSystem ?? openFolder(options)
   const lock = lockFolder(fileSystem, options.path)
   const findings = new Findings(options.clock, options.logger)
   let names: Names | undefined
@@ -162,8 +163,8 @@ async function openOnEngine(options: OpenLogOptions, parts: Parts, engine: LogEn
 const FOLDER_MODE = 0o750
 
 /** Makes the data folder. A missing parent is a disk that is not mounted, not a folder to be made. */
-function openFolder(path: string, expectExisting: boolean): FileSystem {
-  if (expectExisting && !existsSync(path)) {
+function openFolder({ path, expectExisting, onProgress }: OpenLogOptions): FileSystem {
+  if (expectExisting === true && !existsSync(path)) {
     const text = `data folder ${path} is not there though a store is expected in it`
     throw new EdgeError('EDGE_STORE_MISSING', text)
   }
@@ -174,7 +175,8 @@ function openFolder(path: string, expectExisting: boolean): FileSystem {
     const { message } = toEdgeError(cause)
     throw new EdgeError('EDGE_STORE_MISSING', `data folder ${path} cannot be made: ${message}`, { cause })
   }
-  return createNodeFileSystem(path)
+  const fileSystem = createNodeFileSystem(path)
+  return onProgress === undefined ? fileSystem : toldFileSystem(fileSystem, onProgress)
 }
 
 /** The first write into the folder: one that takes none is named as a whole. */

@@ -24,6 +24,8 @@ export interface OpenLogOptions {
   readonly expectExisting?: boolean
   /** Whether wall time can be trusted now; true when left out. */
   readonly isClockTrusted?: () => boolean
+  /** Called with each file and folder that is looked at, also later: the start goes on. Must not throw, nor take long. */
+  readonly onProgress?: () => void
   /** SQLite's native addon when it does not lie in `node_modules`. */
   readonly nativeBinding?: string
 

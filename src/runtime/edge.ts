@@ -49,6 +49,10 @@ export interface EdgeOptions {
   readonly root: RootCredentials
   /** Told the root password that was made at the first start, at once: a start that fails later must not lose it. */
   readonly onRootPassword?: (password: string) => void
+  /** As in `OpenLogOptions`. */
+  readonly onProgress?: () => void
+  /** Told how the edge is in one line, whenever that is another one. */
+  readonly onStatus?: (line: string) => void
 }
 
 export interface Edge extends AsyncDisposable {
@@ -100,7 +104,7 @@ export async function startEdge(options: EdgeOptions): Promise<Edge> {
 }
 
 async function compose(options: EdgeOptions, opened: AsyncDisposableStack) {
-  const { config, clock, logger, recentLog, root, onRootPassword } = options
+  const { config, clock, logger, recentLog, root, onRootPassword, onProgress, onStatus } = options
   const dataPath = resolve(config.system.path)
   const startedAtUs = clock.wallUs()
   const startedUs = clock.monotonicUs()
@@ -118,6 +122,7 @@ async function compose(options: EdgeOptions, opened: AsyncDisposableStack) {
       encryption: config['log.encryption'],
       expectExisting: config.system.expect_existing,
       isClockTrusted,
+      ...(onProgress === undefined ? {} : { onProgress }),
     }),
   )
   removeCurrentConfig(dataPath, logger)
@@ -174,8 +179,7 @@ async function compose(options: EdgeOptions, opened: AsyncDisposableStack) {
         ...routes().map(reportRoute),
       ],
     },
-    clock,
-    logger,
+    { clock, logger, ...(onStatus === undefined ? {} : { onStatus }) },
   )
   opened.defer(() => health.close())
   if (listeners.isEnabled('http')) {

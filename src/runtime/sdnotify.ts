@@ -6,8 +6,10 @@ import { spawn } from 'node:child_process'
 import { cFunctions } from '../c-library.ts'
 
 export interface ServiceNotifier {
+  /** The start goes on: it may take as long as it does so. Called as often as it may be, told every few seconds. */
+  starting(): void
   /** All listeners accept and the log is open: units ordered after this one start now. */
-  ready(status: string): void
+  ready(): void
   /** Still alive; due at least every `watchdogIntervalMs`. */
   watchdog(): void
   /** One line for `systemctl status`. */
@@ -24,14 +26,30 @@ const MSG_NOSIGNAL = 0x4000
 /** `struct sockaddr_un`: the family, then at most 108 bytes of path. */
 const SOCKET_PATH_MAX_BYTES = 108
 
+/** The start is given up when nothing is heard of it for so long, which is more than one file or folder takes. */
+const START_STEP_MAX_US = 120_000_000
+const START_TOLD_INTERVAL_MS = 5000
+
 type Send = (message: string) => void
 
 /** @param environment `process.env` of the process that systemd started. */
 export function createServiceNotifier(environment: NodeJS.ProcessEnv = process.env): ServiceNotifier {
   const socketPath = environment.NOTIFY_SOCKET
   const send = socketPath ? sender(socketPath) : () => {}
+  let isStarting = true
+  let toldMs = Number.NEGATIVE_INFINITY
   return {
-    ready: (status) => send(`READY=1\nSTATUS=${oneLine(status)}`),
+    starting() {
+      if (!isStarting) return
+      const nowMs = performance.now()
+      if (nowMs - toldMs < START_TOLD_INTERVAL_MS) return
+      toldMs = nowMs
+      send(`EXTEND_TIMEOUT_USEC=${START_STEP_MAX_US}\nSTATUS=starting`)
+    },
+    ready() {
+      isStarting = false
+      send('READY=1')
+    },
     watchdog: () => send('WATCHDOG=1'),
     status: (text) => send(`STATUS=${oneLine(text)}`),
     stopping: () => send('STOPPING=1'),

@@ -18,6 +18,8 @@ import { refuseFresh, removeStore } from './remove-store.ts'
 
 /** @throws {EdgeError} what `startEdge` throws. */
 export async function runEdge(values: Values, context: CommandContext): Promise<void> {
+  const notifier = createServiceNotifier()
+  notifier.starting()
   const { config, ignoredVariables, unfitValues, file, openSecrets } = configurationOf(values, context)
   const { IGGY_ROOT_USERNAME: username, IGGY_ROOT_PASSWORD: password } = context.environment
   const root = rootCredentialsFrom(
@@ -36,12 +38,12 @@ export async function runEdge(values: Values, context: CommandContext): Promise<
     logger.warn('edge.environment.ignored', { variables: ignoredVariables.join(' '), ...reasons })
   }
   if (openSecrets.length > 0) logger.warn('edge.secrets.readable_by_all', { file, keys: openSecrets.join(' ') })
-  const notifier = createServiceNotifier()
   const startedMs = performance.now()
   const onRootPassword = (made: string) =>
     context.note(`Generated root user password: ${made}   (user ${root.username}; shown this once)`)
   const recentLog = () => recentLines.text
-  await using edge = await startEdge({ config, clock: systemClock, logger, recentLog, root, onRootPassword })
+  const told = { onRootPassword, onProgress: notifier.starting, onStatus: notifier.status }
+  await using edge = await startEdge({ config, clock: systemClock, logger, recentLog, root, ...told })
   logger.info('edge.ready', {
     version: PRODUCT_VERSION,
     config: file ?? '',
@@ -51,7 +53,7 @@ export async function runEdge(values: Values, context: CommandContext): Promise<
     default_durability: config.log.default_durability,
     start_ms: Math.round(performance.now() - startedMs),
   })
-  notifier.ready('accepting')
+  notifier.ready()
   const watchdog =
     notifier.watchdogIntervalMs === null ? null : setInterval(() => notifier.watchdog(), notifier.watchdogIntervalMs)
   // In this order: what the collection frees is returned by the same look, or the next one.

@@ -5,7 +5,7 @@
 import { connect } from 'node:net'
 import type { Clock } from '../../clock.ts'
 import type { Logger } from '../../logger.ts'
-import { type Check, type Health, HealthWatch, type PartReport } from './health.ts'
+import { type Check, type Health, HealthWatch, type PartReport, statusLine } from './health.ts'
 import { type ProbeFailure, probeFailure } from './part-reports.ts'
 
 /** One listener as it says of itself. */
@@ -27,6 +27,14 @@ export interface HealthSources {
   parts(): readonly PartReport[]
 }
 
+export interface HealthOptions {
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly intervalMs?: number
+  /** Told how it is in one line, whenever that is another one. */
+  readonly onStatus?: (line: string) => void
+}
+
 export interface HealthMonitor {
   readonly health: Health
   /** Longest delay of the event loop, µs, since it was last read. */
@@ -43,33 +51,32 @@ const LOOP_TICK_MS = 250
 /** Delays below are scheduling noise of a busy small machine. */
 const LOOP_DELAY_BAD_US = 2_000_000
 
-export function startHealth(
-  sources: HealthSources,
-  clock: Clock,
-  logger: Logger,
-  intervalMs = CHECK_INTERVAL_MS,
-): HealthMonitor {
-  return new Monitor(sources, clock, logger, intervalMs)
+export function startHealth(sources: HealthSources, options: HealthOptions): HealthMonitor {
+  return new Monitor(sources, options)
 }
 
 class Monitor implements HealthMonitor {
   private readonly sources: HealthSources
   private readonly clock: Clock
   private readonly logger: Logger
+  private readonly onStatus: (line: string) => void
   private readonly watch = new HealthWatch()
   /** Without a failure it was reached the last time. */
   private readonly probes = new Map<string, { answered: number; failure: ProbeFailure | null }>()
   private readonly timers: NodeJS.Timeout[]
   private running: Promise<Health> | null = null
+  private toldLine = ''
   private tickedUs: number
   private loopDelayUs = 0
   private loopDelayOfCheckUs = 0
   private loopChecks = 0
 
-  constructor(sources: HealthSources, clock: Clock, logger: Logger, intervalMs: number) {
+  constructor(sources: HealthSources, options: HealthOptions) {
+    const { clock, logger, intervalMs = CHECK_INTERVAL_MS, onStatus = () => {} } = options
     this.sources = sources
     this.clock = clock
     this.logger = logger
+    this.onStatus = onStatus
     this.tickedUs = clock.monotonicUs()
     this.timers = [
       setInterval(() => void this.check(), intervalMs),
@@ -110,6 +117,9 @@ class Monitor implements HealthMonitor {
     const before = new Map(this.watch.health.checks.map((check) => [check.name, check]))
     const health = this.watch.observe(reports, this.clock.monotonicUs())
     for (const check of health.checks) this.logChange(before.get(check.name), check)
+    const line = statusLine(health)
+    if (line !== this.toldLine) this.onStatus(line)
+    this.toldLine = line
     return health
   }
 

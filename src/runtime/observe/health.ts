@@ -191,6 +191,14 @@ function stallCause(report: PartReport, idleUs: number): string {
   return `${report.waiting} waiting and no progress for ${seconds} s${said}`
 }
 
+/** How it is in one line, with the names and causes of what does not work. */
+export function statusLine({ status, checks }: Health): string {
+  const words = { ready: 'accepting', degraded: 'accepting, degraded', 'not-ready': 'not ready' }
+  const bad = checks.filter(({ state }) => state !== 'ok' && state !== 'off')
+  const told = bad.map(({ name, state, cause }) => `${name} ${state}${cause === '' ? '' : ` (${cause})`}`)
+  return told.length === 0 ? words[status] : `${words[status]}: ${told.join(', ')}`
+}
+
 function statusOf(checks: readonly Check[]): Health['status'] {
   const bad = checks.filter(({ state }) => state !== 'ok' && state !== 'off')
   if (bad.some(({ isEssential }) => isEssential)) return 'not-ready'

@@ -32,7 +32,10 @@ async function listen(): Promise<{ server: Server; report: ListenerReport }> {
 test('a listener that says it runs is believed while it accepts, and named with its cause when it no longer does', async () => {
   const clock = new TestClock()
   const { server, report } = await listen()
-  const monitor = startHealth({ listeners: () => [report], parts: () => [] }, clock, silentLogger, NEVER_MS)
+  const told: string[] = []
+  const onStatus = (line: string) => void told.push(line)
+  const sources = { listeners: () => [report], parts: () => [] }
+  const monitor = startHealth(sources, { clock, logger: silentLogger, intervalMs: NEVER_MS, onStatus })
   try {
     assert.equal((await monitor.check()).status, 'ready')
     await new Promise((resolve) => server.close(resolve))
@@ -45,6 +48,9 @@ test('a listener that says it runs is believed while it accepts, and named with 
     assert.equal(check?.state, 'stalled')
     assert.match(check?.cause ?? '', /ECONNREFUSED/)
     assert.match(check?.action ?? '', /restart the service/)
+    assert.equal(told.length, 2, 'what is as it was is not told again')
+    assert.equal(told[0], 'accepting')
+    assert.match(told[1] ?? '', /^not ready: listener tcp stalled \(.*ECONNREFUSED/)
   } finally {
     monitor.close()
     server.close()
@@ -65,9 +71,7 @@ test('listeners that are off or not probed count as they say', async () => {
   const failed = { ...udp, name: 'webtransport', state: 'failed', cause: 'address in use' } as const
   const monitor = startHealth(
     { listeners: () => [udp, off, failed], parts: () => [] },
-    new TestClock(),
-    silentLogger,
-    NEVER_MS,
+    { clock: new TestClock(), logger: silentLogger, intervalMs: NEVER_MS },
   )
   try {
     const { status, checks } = await monitor.check()

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { type TestContext, test } from 'node:test'
 import { createServiceNotifier } from '../../../src/runtime/sdnotify.ts'
+import { startEdgeProcess } from '../../support/edge-process.ts'
 
 /** Node has no datagram sockets of this kind: a few lines of Python listen, one line of hex a message. */
 const LISTENER = `
@@ -17,10 +18,17 @@ print('bound', flush=True)
 while True: print(s.recv(4096).hex(), flush=True)
 `
 
-async function listen(context: TestContext, path: string): Promise<() => Promise<string>> {
+/** @returns the next message; null where there is no Python, and the test is skipped. */
+async function listen(context: TestContext, path: string): Promise<(() => Promise<string>) | null> {
   const child = spawn('python3', ['-c', LISTENER, path], { stdio: ['ignore', 'pipe', 'inherit'] })
   context.after(() => child.kill())
-  await once(child, 'spawn')
+  try {
+    await once(child, 'spawn')
+  } catch (error) {
+    assert.equal((error as NodeJS.ErrnoException).code, 'ENOENT')
+    context.skip('python3 is not installed')
+    return null
+  }
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   assert.equal((await lines.next()).value, 'bound')
   return async () => Buffer.from(String((await lines.next()).value), 'hex').toString()
@@ -31,18 +39,17 @@ for (const kind of ['a file', 'the abstract namespace']) {
     const folder = mkdtempSync(join(tmpdir(), 'notify-'))
     context.after(() => rmSync(folder, { recursive: true }))
     const path = kind === 'a file' ? join(folder, 'socket') : `@iggy-edge-${process.pid}`
-    let next: () => Promise<string>
-    try {
-      next = await listen(context, path)
-    } catch (error) {
-      assert.equal((error as NodeJS.ErrnoException).code, 'ENOENT')
-      context.skip('python3 is not installed')
-      return
-    }
+    const next = await listen(context, path)
+    if (next === null) return
     const notifier = createServiceNotifier({ NOTIFY_SOCKET: path, WATCHDOG_USEC: '20000000' })
     assert.equal(notifier.watchdogIntervalMs, 10_000)
-    notifier.ready('serving\nTCP')
-    assert.equal(await next(), 'READY=1\nSTATUS=serving TCP')
+    notifier.starting()
+    notifier.starting()
+    assert.equal(await next(), 'EXTEND_TIMEOUT_USEC=120000000\nSTATUS=starting')
+    notifier.status('serving\nTCP')
+    assert.equal(await next(), 'STATUS=serving TCP')
+    notifier.ready()
+    assert.equal(await next(), 'READY=1')
     notifier.watchdog()
     assert.equal(await next(), 'WATCHDOG=1')
     notifier.stopping()
@@ -50,9 +57,24 @@ for (const kind of ['a file', 'the abstract namespace']) {
   })
 }
 
+test('systemd hears that a start goes on, when it is over, and how the edge is', {
+  timeout: 60_000,
+}, async (context) => {
+  const folder = mkdtempSync(join(tmpdir(), 'notify-'))
+  context.after(() => rmSync(folder, { recursive: true }))
+  const path = join(folder, 'socket')
+  const next = await listen(context, path)
+  if (next === null) return
+  await using edge = await startEdgeProcess({ dataPath: join(folder, 'data'), environment: { NOTIFY_SOCKET: path } })
+  const messages = [await next(), await next(), await next()]
+  assert.deepEqual(messages, ['EXTEND_TIMEOUT_USEC=120000000\nSTATUS=starting', 'STATUS=accepting', 'READY=1'])
+  assert.equal(await edge.stop(), 0)
+  assert.equal(await next(), 'STOPPING=1')
+})
+
 test('outside systemd nothing is sent and nothing is watched', () => {
   const notifier = createServiceNotifier({ WATCHDOG_USEC: '20000000' })
-  notifier.ready('serving')
+  notifier.ready()
   assert.equal(notifier.watchdogIntervalMs, null)
 })
 
