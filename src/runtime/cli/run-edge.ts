@@ -15,6 +15,7 @@ import type { CommandContext } from './command.ts'
 import { configurationOf } from './configuration.ts'
 import type { Values } from './grammar.ts'
 import { refuseFresh, removeStore } from './remove-store.ts'
+import { unlessAborted } from './unless-aborted.ts'
 
 /** @throws {EdgeError} what `startEdge` throws. */
 export async function runEdge(values: Values, context: CommandContext): Promise<void> {
@@ -43,7 +44,13 @@ export async function runEdge(values: Values, context: CommandContext): Promise<
     context.note(`Generated root user password: ${made}   (user ${root.username}; shown this once)`)
   const recentLog = () => recentLines.text
   const told = { onRootPassword, onProgress: notifier.starting, onStatus: notifier.status }
-  await using edge = await startEdge({ config, clock: systemClock, logger, recentLog, root, ...told })
+  const starting = startEdge({ config, clock: systemClock, logger, recentLog, root, ...told })
+  await using edge = await unlessAborted(starting, context.signal)
+  const stopping = () => {
+    logger.info('edge.stopping', { reason: String(context.signal.reason) })
+    notifier.stopping()
+  }
+  if (edge === null) return stopping()
   logger.info('edge.ready', {
     version: PRODUCT_VERSION,
     config: file ?? '',
@@ -60,8 +67,7 @@ export async function runEdge(values: Values, context: CommandContext): Promise<
   const endCollecting = collectWhenIdle()
   const endReturning = returnSpareMemory()
   if (!context.signal.aborted) await once(context.signal, 'abort')
-  logger.info('edge.stopping', { reason: String(context.signal.reason) })
-  notifier.stopping()
+  stopping()
   endCollecting()
   endReturning()
   if (watchdog !== null) clearInterval(watchdog)
