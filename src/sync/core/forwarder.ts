@@ -14,6 +14,7 @@ import { Backoff } from '../../sdk/index.ts'
 import type { Cursor } from '../ports.ts'
 import { Batcher } from './batcher.ts'
 import { isOutcomeUnknown } from './failure.ts'
+import { Forgetting } from './forgetting.ts'
 import { ForwarderCounters } from './forwarder-counters.ts'
 import type {
   Effect,
@@ -47,6 +48,7 @@ export class Forwarder {
   readonly #batcher: Batcher
   readonly #backoff: Backoff
   readonly #suspicion: Suspicion
+  readonly #forgetting = new Forgetting()
   readonly #givenUp = new OffsetRanges()
   readonly #counters = new ForwarderCounters()
   /** What an earlier process may have sent ends here. */
@@ -177,6 +179,7 @@ export class Forwarder {
 
   #linkDown(error: EdgeError, nowUs: number): void {
     this.#isLinkUp = false
+    this.#forgetting.linkDown()
     // A dead letter is kept locally: it is finished first, or the record would be refused, and kept, once more.
     if (this.#state === 'quarantining') return
     if (this.#state === 'sending') this.#sendLost(error, nowUs)
@@ -267,7 +270,9 @@ export class Forwarder {
     this.#upstreamBase = verdict.upstreamEnd
     if (resume.cursor) this.#commit(resume.cursor)
     if (!isLimitExpected) this.#account(finding)
-    this.#readNext(nowUs)
+    const vain = this.#forgetting.vainReason(finding)
+    if (vain === null) this.#readNext(nowUs)
+    else this.#block(vain, nowUs)
   }
 
   #account(finding: Finding): void {
@@ -360,15 +365,10 @@ export class Forwarder {
     else if (wasSending && isOutcomeUnknown(failure.kind)) this.#markDoubt(nowUs)
     const isPageTooLarge = this.#state === 'in-doubt' && failure.error.code === 'EDGE_FRAME_TOO_LARGE'
     if (isPageTooLarge) this.#tailPageCount = Math.max(1, Math.floor(this.#tailPageCount / 2))
-    if (failure.kind === 'forbidden') {
-      this.#block(failure.error, nowUs)
-      return
-    }
-    if (wasSending && read !== null && (failure.kind === 'too-large' || failure.kind === 'invalid')) {
+    if (failure.kind === 'forbidden') this.#block(failure.error, nowUs)
+    else if (wasSending && read !== null && (failure.kind === 'too-large' || failure.kind === 'invalid'))
       this.#sendRefused(failure, read, nowUs)
-      return
-    }
-    this.#pause(failure, nowUs)
+    else this.#pause(failure, nowUs)
   }
 
   /** No answer came. */
