@@ -54,6 +54,8 @@ export class Progress {
   #cancelTimer: (() => void) | null = null
   #isFailing = false
   #generation = 0
+  /** Of whatever rows lie in the trail. */
+  #newestFound = 0
 
   constructor(options: ProgressOptions) {
     this.#options = options
@@ -219,6 +221,7 @@ export class Progress {
     const found = this.#readTrail(trail)
     const taken = takeTrail(found, storedGeneration, (key, column) => this.#offsets.get(key, column))
     this.#generation = taken.generation
+    this.#newestFound = taken.newest
     for (const { partitionKey, column, offset } of taken.changes) {
       if (offset === undefined) this.#offsets.delete(partitionKey, column)
       else this.#offsets.set(partitionKey, column, offset)
@@ -286,7 +289,7 @@ export class Progress {
     const cursors = this.#cursors.pending(WRITE_ROWS_MAX - offsets.length)
     const { putOffset, deleteOffset, putCursor, deleteCursor } = this.#statements
     const isAll = offsets.length > 0 && offsets.length === this.#offsets.pendingCount
-    const generation = (this.#generation + 1) >>> 0
+    const generation = (Math.max(this.#generation, this.#newestFound) + 1) >>> 0
     this.#options.connection[promise](() => {
       if (isAll) this.#statements.putGeneration.run(GENERATION_SETTING, String(generation))
       for (const { partitionKey, column, value } of offsets) {

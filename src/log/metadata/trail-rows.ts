@@ -79,6 +79,8 @@ export interface TakenTrail {
   readonly changes: readonly TrailRow[]
   /** Of the rows, and of the database once it has them. */
   readonly generation: number
+  /** Highest of any row: a power cut may have set the database back, and no write to it may have the number of those. */
+  readonly newest: number
 }
 
 /**
@@ -105,5 +107,5 @@ export function takeTrail(
     const isSavedLower = !isOrderKnown && saved !== undefined && offset !== undefined && saved < offset
     return { partitionKey, column, offset: isSavedLower ? saved : offset }
   })
-  return { changes, generation: generation ?? newest }
+  return { changes, generation: generation ?? newest, newest }
 }

@@ -130,6 +130,23 @@ test('rows older than the database count for nothing: an offset set back is not 
   assert.equal(open(path).offset(KEY, 'group', 1), 0n)
 })
 
+test('rows newer than the database, which a power cut has set back, never count: later writes have other numbers', async () => {
+  const store = open()
+  store.setOffset(KEY, 'group', 1, 3n)
+  await store.flush()
+  const synced = filesOfKilled()
+  store.setOffset(KEY, 'group', 1, 4n)
+  write()
+  store.setOffset(KEY, 'consumer', 2, 1n)
+  store.setOffset(KEY, 'group', 1, 900n)
+  copyFileSync(join(folder, 'metadata.sqlite-offsets'), `${synced}-offsets`)
+  const next = open(synced)
+  assert.equal(next.offset(KEY, 'group', 1), 3n)
+  next.setOffset(KEY, 'group', 1, 2n)
+  await next.flush()
+  assert.equal(open(filesOfKilled(synced)).offset(KEY, 'group', 1), 2n)
+})
+
 test('a torn or damaged row is left out, and the others count', () => {
   const store = open()
   for (let consumer = 0; consumer < 3; consumer++) store.setOffset(KEY, 'consumer', consumer, 10n)
