@@ -4,6 +4,7 @@
  * Decides: which generation the peer speaks, from its first bytes and then for good; how large a request may be. Relies on
  * its owner to use every view up before the next call. Never: allocates for a length that was only announced.
  */
+import { assert } from '../../assert.ts'
 import { concatBytes } from '../../byte-concat.ts'
 import { EdgeError } from '../../errors.ts'
 import { classicRequestShape, classicStreamShape } from '../../sdk/wire/classic/frame.ts'
@@ -93,6 +94,19 @@ export class ServerSession {
     if (frame === undefined) return null
     this.lastFrameBytes = 0
     return frame
+  }
+
+  /** Whether the rest of a request that was given up is still coming. */
+  get isDropping(): boolean {
+    return this.assembler?.isDropping ?? false
+  }
+
+  /** Gives up the request that has begun. @returns what has come of it, its head at least; valid until the next call. */
+  drop(): Uint8Array {
+    const sizeBytes = this.announcedBytes
+    assert(this.assembler !== null && sizeBytes > 0, 'what is given up has begun')
+    this.lastFrameBytes = 0
+    return this.assembler.drop(sizeBytes)
   }
 
   /** Copies what is left of the last view, so that its owner may use it again. */

@@ -30,6 +30,8 @@ export class FrameAssembler {
   #heldEnd = 0
   #chunk: Uint8Array = NO_BYTES
   #chunkAt = 0
+  /** Bytes still to come of a frame that nobody wants. */
+  #dropBytes = 0
 
   constructor(shape: FrameShape) {
     this.#shape = shape
@@ -44,7 +46,27 @@ export class FrameAssembler {
   push(chunkView: Uint8Array): void {
     this.keep()
     this.#chunk = chunkView
-    this.#chunkAt = 0
+    this.#chunkAt = Math.min(this.#dropBytes, chunkView.length)
+    this.#dropBytes -= this.#chunkAt
+  }
+
+  /** Whether a frame that nobody wants is still coming. */
+  get isDropping(): boolean {
+    return this.#dropBytes > 0
+  }
+
+  /**
+   * Drops the next frame: what has come of it now, the rest as it comes.
+   *
+   * @param sizeBytes what the shape said of it.
+   * @returns what has come of it, valid until the next call.
+   */
+  drop(sizeBytes: number): Uint8Array {
+    this.keep()
+    const count = Math.min(sizeBytes, this.#heldEnd - this.#heldStart)
+    this.#heldStart += count
+    this.#dropBytes = sizeBytes - count
+    return this.#held.subarray(this.#heldStart - count, this.#heldStart)
   }
 
   /**

@@ -1,6 +1,7 @@
 /** Heads, replies, evictions, sizes and detection of both dialects. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { concatBytes } from '../../../../src/byte-concat.ts'
 import type { StoredBatch } from '../../../../src/sdk/wire/batch.ts'
 import * as classic from '../../../../src/sdk/wire/classic/frame.ts'
 import { CODE, EVICTION, OPERATION } from '../../../../src/sdk/wire/codes.ts'
@@ -74,6 +75,21 @@ test('an announced frame of 60 MiB holds no more than twice what has come', () =
   assert.equal(assembler.next(), undefined)
   assert.ok(process.memoryUsage().arrayBuffers - before < 1024 * 1024)
   assert.equal(assembler.pendingBytes, 8)
+})
+
+test('a frame that nobody wants is dropped as it comes, and the next one begins behind it', () => {
+  const one = u32s(12, CODE.ping, 7, 7)
+  const next = u32s(8, CODE.ping, 9)
+  const bytes = concatBytes([one, next])
+  for (const at of [8, 12, 16, 20, 28]) {
+    const assembler = new FrameAssembler(classic.classicRequestShape)
+    assembler.push(bytes.subarray(0, at))
+    assert.deepEqual(assembler.drop(one.length), one.subarray(0, at))
+    assert.equal(assembler.isDropping, at < one.length)
+    for (let index = at; index < bytes.length; index++) assembler.push(bytes.subarray(index, index + 1))
+    assert.deepEqual(assembler.next(), next)
+    assert.equal(assembler.pendingBytes, 0)
+  }
 })
 
 test('a large frame in small chunks is moved a bounded number of times', () => {
