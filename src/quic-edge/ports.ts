@@ -134,6 +134,8 @@ export interface QuicStream {
   readonly id: number
   /** Queues owned bytes. @returns false when the peer is slow: wait for `drained` before writing more. */
   write(bytes: Uint8Array): boolean
+  /** Written, and not yet taken: by the peer, where the driver can tell, else by what sends it. */
+  readonly unsentBytes: number
   /** Ends our direction after what was written. */
   end(): void
   /** Gives up both directions. */

@@ -9,7 +9,10 @@ import type { PackageStream } from './package-api.ts'
 
 /** Above this many queued bytes `write` says that the peer is slow. */
 const WRITE_HIGH_WATER_BYTES = 256 * 1024
-/** Small writes are joined up to this size: each one costs a crossing into native code. */
+/**
+ * Small writes are joined up to this size: each one costs a crossing into native code. Large ones are cut into such pieces: how
+ * the peer takes them shows piece by piece.
+ */
 const WRITE_CHUNK_BYTES = 64 * 1024
 /** The package's streams carry no larger code. */
 const MAX_ERROR_CODE = 255
@@ -148,6 +151,10 @@ export class ByteStream {
 
   #takeChunk(): Uint8Array {
     const first = this.#queue.shift() ?? new Uint8Array()
+    if (first.byteLength > WRITE_CHUNK_BYTES) {
+      this.#queue.unshift(first.subarray(WRITE_CHUNK_BYTES))
+      return first.subarray(0, WRITE_CHUNK_BYTES)
+    }
     const second = this.#queue[0]
     if (second === undefined || first.byteLength + second.byteLength > WRITE_CHUNK_BYTES) return first
     const parts = [first]

@@ -75,6 +75,10 @@ class StreamTransport implements ByteTransport, QuicStreamEvents {
     return this.#stream.write(new Uint8Array(bytesView))
   }
 
+  get unsentBytes(): number {
+    return this.#stream.unsentBytes
+  }
+
   pause(): void {
     this.#isPaused = true
   }

@@ -165,6 +165,9 @@ export class DriverSession implements QuicSession {
           this.#bytesOut += bytes.byteLength
           return byteStream.write(bytes)
         },
+        get unsentBytes() {
+          return byteStream.queuedBytes
+        },
         end: () => byteStream.end(),
         reset: (code) => abort(code, null),
         grant: (sizeBytes) => this.#resume(this.#host.registry.granted(this.id, id, sizeBytes)),

@@ -144,6 +144,10 @@ class StreamAdapter implements QuicStream {
     return this.#isOver || this.#stream.write(bytes)
   }
 
+  get unsentBytes(): number {
+    return this.#isOver ? 0 : this.#stream.bufferedBytes
+  }
+
   end(): void {
     if (!this.#isOver) this.#stream.end()
   }

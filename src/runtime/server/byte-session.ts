@@ -10,6 +10,13 @@ export interface ByteTransport {
    * written meanwhile waits behind it.
    */
   write(bytesView: Uint8Array): boolean
+  /** Of what was written the bytes that have not gone out, or near it: 0 when all have, and another number when some have. */
+  readonly unsentBytes: number
+  /**
+   * Where the system below buffers too: what it keeps because the peer has not taken it, null where it does not tell. It costs a
+   * millisecond to ask.
+   */
+  unacknowledgedBytes?(): number | null
   /** Stops and resumes reading. */
   pause(): void
   resume(): void

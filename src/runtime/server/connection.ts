@@ -10,25 +10,23 @@ import { assert } from '../../assert.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import { writeStatusFrame } from '../../sdk/wire/classic/frame.ts'
 import { CODE } from '../../sdk/wire/codes.ts'
-import { decodeCommand } from '../../sdk/wire/commands/index.ts'
-import type { Dialect } from '../../sdk/wire/dialect.ts'
 import type { ByteSession, ByteTransport } from './byte-session.ts'
 import { type Bound, ClientBinding } from './client-binding.ts'
+import { logGivenUp, logRefused } from './connection-log.ts'
 import { MAX_SENDS_IN_FLIGHT, OUTPUT_GATHER_BYTES, SMALL_REQUEST_BYTES, UNDECIDED_TIMEOUT_MS } from './defaults.ts'
 import type { IncomingRequest, Protocol, Reply } from './protocol.ts'
 import { BudgetShare } from './request-budget.ts'
-import { refusalOfSize } from './request-size.ts'
-import { SendQueue } from './send-queue.ts'
+import { isLargelyAnswered, refusalOfSize } from './request-size.ts'
+import { decodeSend, SendQueue } from './send-queue.ts'
 import { SentReplies } from './sent-replies.ts'
 import type { ServerContext } from './server-context.ts'
 import { ServerSession } from './server-session.ts'
+import { type Overdue, TimeLimits } from './time-limits.ts'
 import type { Waiters } from './waiters.ts'
 
 /** Why the next request is not looked at yet. */
 type Wait = 'answer' | 'sends' | 'room' | 'budget' | 'turn' | 'output'
 
-/** How long an ended connection waits for its peer to end too. */
-const END_GRACE_US = 1_000_000
 /** What is read ahead while a request waits; more is left in the transport. */
 const READ_AHEAD_BYTES = 64 * 1024
 
@@ -58,7 +56,6 @@ export class Connection implements ByteSession {
   private readonly owner: StreamOwner | null
   private readonly binding: ClientBinding
   private waits: Wait | null = null
-  private waitsSinceUs = 0
   private readonly replies: SentReplies
   /** The frame that waits for room; owned. */
   private heldFrame: Uint8Array | null = null
@@ -70,12 +67,10 @@ export class Connection implements ByteSession {
   private isPeerDone = false
   /** Nothing more is looked at; what was begun is answered. */
   private isEnding = false
-  private endedAtUs: number | null = null
   private isClosed = false
   private hasWake = false
   private undecidedTimer: NodeJS.Timeout | null = null
-  private readonly openedAtUs: number
-  private lastProgressUs: number
+  private readonly times: TimeLimits
   private requestCount = 0
 
   constructor(
@@ -98,13 +93,12 @@ export class Connection implements ByteSession {
       isOneRequest: owner !== null,
       dialect: this.binding.bound?.protocol.dialect ?? null,
     })
-    this.openedAtUs = server.clock.monotonicUs()
-    this.lastProgressUs = this.openedAtUs
+    this.times = new TimeLimits(server.limits, owner !== null, server.clock.monotonicUs())
   }
 
   receive(bytesView: Uint8Array): void {
     if (this.isClosed || this.isEnding) return
-    this.lastProgressUs = this.server.clock.monotonicUs()
+    this.times.heard(this.server.clock.monotonicUs())
     try {
       this.session.receive(bytesView)
     } catch (error) {
@@ -134,7 +128,7 @@ export class Connection implements ByteSession {
   }
 
   drained(): void {
-    this.lastProgressUs = this.server.clock.monotonicUs()
+    this.times.taken(this.server.clock.monotonicUs())
     this.replies.settle()
     if (this.waits === null) this.continue()
   }
@@ -159,32 +153,41 @@ export class Connection implements ByteSession {
   /** Looks at the time limits. */
   sweep(nowUs: number): void {
     if (this.isClosed) return
-    const { limits } = this.server
-    const idleUs = nowUs - this.lastProgressUs
-    if (this.endedAtUs !== null && nowUs - this.endedAtUs > this.endGraceUs()) {
-      // The peer keeps its side open: it was told, and has had the time to read what was written.
-      this.destroy()
-    } else if (!this.hasAsked() && nowUs - this.openedAtUs > limits.firstRequestTimeoutMs * 1000) {
-      this.giveUp('server.connection.silent')
-    } else if (this.isStalled() && idleUs > limits.stallTimeoutMs * 1000) {
-      this.giveUp('server.connection.stalled')
-    } else if (this.waits === 'room' && nowUs - this.waitsSinceUs > limits.roomTimeoutMs * 1000) {
-      this.refuseForRoom()
-    }
+    const { session, transport, waits } = this
+    const { unsentBytes } = transport
+    const isOutputFull = this.replies.isFull
+    const overdue = this.times.check(
+      {
+        hasAsked: this.requestCount > 0 || this.heldFrame !== null,
+        isOutputFull,
+        unsentBytes,
+        unacknowledgedBytes: this.times.isInDoubt(unsentBytes, nowUs)
+          ? (transport.unacknowledgedBytes?.() ?? null)
+          : null,
+        isMidRequest: !isOutputFull && waits === null && (session.heldBytes > 0 || session.isDropping),
+        filling: this.filling(),
+        // Who takes its answers slowly keeps no share meanwhile.
+        mayBeRefused: waits === 'room' || waits === 'budget' || (waits === 'output' && this.share.isHeld),
+      },
+      nowUs,
+    )
+    this.tellSeen()
+    // The peer keeps its side open: it was told, and has had the time to read what was written.
+    if (overdue === 'end') this.destroy()
+    else if (overdue === 'wait') this.refuseWaiting()
+    else if (overdue !== null) this.giveUp(overdue)
   }
 
-  /** A stream is over when the peer has all of its reply, and that may be large and the link slow. */
-  private endGraceUs(): number {
-    return this.owner === null ? END_GRACE_US : this.server.limits.stallTimeoutMs * 1000
+  /** The request that holds a share of the budget and is not whole. */
+  private filling(): { readonly sizeBytes: number; readonly receivedBytes: number } | null {
+    if (!this.share.isHeld || this.heldFrame !== null) return null
+    return { sizeBytes: this.session.announcedBytes, receivedBytes: this.session.heldBytes }
   }
 
-  private hasAsked(): boolean {
-    return this.requestCount > 0 || this.heldFrame !== null
-  }
-
-  /** A request stops in the middle, or the peer takes no replies. */
-  private isStalled(): boolean {
-    return this.replies.isFull || (this.waits === null && this.session.heldBytes > 0)
+  /** Who takes a large answer, or sends a large request, is there all the while: a member of a group keeps its partitions. */
+  private tellSeen(): void {
+    const client = this.binding.bound?.client
+    if (client !== undefined) client.lastSeenUs = Math.max(client.lastSeenUs, this.times.lastSeenUs)
   }
 
   // ---- requests ------------------------------------------------------------------------------------------------------
@@ -219,13 +222,13 @@ export class Connection implements ByteSession {
   }
 
   private carryOut(frame: Uint8Array): void {
-    const { protocol, client } = this.bind()
+    const { protocol } = this.bind()
     const request = protocol.decode(frame)
     const isSend = request.code === CODE.sendMessages
     if (this.mustWait(request.code, frame)) return
     // Not before: what waits is held.
     this.share.release()
-    client.lastSeenUs = this.lastProgressUs
+    this.tellSeen()
     this.countRequest()
     const refusal = protocol.refusal(request) ?? (isSend ? null : refusalOfSize(request, frame.length))
     if (refusal !== null) this.refuse(refusal)
@@ -243,7 +246,7 @@ export class Connection implements ByteSession {
   private mustWait(code: number, frame: Uint8Array): boolean {
     const isSend = code === CODE.sendMessages
     if (!isSend && this.binding.isBusy) return this.waitAmong(this.binding.turn, 'turn', frame)
-    if (this.owner !== null && (this.owner.isOutputFull || (isLarge(code) && !this.owner.mayReadLarge)))
+    if (this.owner !== null && (this.owner.isOutputFull || (isLargelyAnswered(code) && !this.owner.mayReadLarge)))
       return this.waitAmong(this.owner.outputRoom, 'output', frame)
     if (isSend && !this.server.log.hasRoom(frame.length)) return this.waitAmong(this.server.room, 'room', frame)
     // Other commands see what the sends before them did, so they wait for those.
@@ -259,7 +262,7 @@ export class Connection implements ByteSession {
     }
     this.waits = 'answer'
     const endTurn = this.binding.holdTurn()
-    const endLarge = isLarge(request.code) ? this.owner?.beginLarge() : undefined
+    const endLarge = isLargelyAnswered(request.code) ? this.owner?.beginLarge() : undefined
     // Owned: it ends in a reply or, for a bug of ours, in the process.
     void reply.then((each) => {
       this.waits = null
@@ -288,14 +291,26 @@ export class Connection implements ByteSession {
     if (isFirst && slot.isSettled) this.sends.writeSettled(this.server.output)
   }
 
-  /** Room did not come in time: the append itself says why. */
-  private refuseForRoom(): void {
-    const frame = this.heldFrame
-    if (frame === null || this.binding.bound === null) return
-    this.heldFrame = null
-    this.waits = null
+  /** What was waited for did not come in time. */
+  private refuseWaiting(): void {
+    const { heldFrame } = this
+    this.heldFrame = this.waits = null
+    // Or its place among those that wait for one.
     this.share.release()
-    const { protocol } = this.binding.bound
+    try {
+      if (heldFrame !== null) this.refuseForRoom(heldFrame)
+      else this.refuseForBudget()
+    } catch (error) {
+      this.refuseFraming(toEdgeError(error))
+      return
+    }
+    this.flush()
+    this.sendSettled()
+    this.continue()
+  }
+
+  private refuseForRoom(frame: Uint8Array): void {
+    const { protocol } = this.bind()
     this.countRequest()
     const request = protocol.decode(frame)
     // A log that takes nothing says why.
@@ -303,9 +318,14 @@ export class Connection implements ByteSession {
     if (refusal !== null) this.refuse(refusal)
     else if (!this.server.log.isWritable) this.send(request)
     else this.sends.open(request).fail(new EdgeError('EDGE_BACKPRESSURE', 'the log has no room: try again'))
-    this.flush()
-    this.sendSettled()
-    this.continue()
+  }
+
+  /** The rest of the request is dropped as it comes: the connection goes on behind it. */
+  private refuseForBudget(): void {
+    const { protocol } = this.bind()
+    const request = protocol.decode(this.session.drop())
+    this.countRequest()
+    this.sends.open(request).fail(new EdgeError('EDGE_BACKPRESSURE', 'too many large requests at once: try again'))
   }
 
   private sendSettled(): void {
@@ -354,7 +374,7 @@ export class Connection implements ByteSession {
 
   private wait(reason: Wait, frame: Uint8Array): true {
     this.waits = reason
-    this.waitsSinceUs = this.server.clock.monotonicUs()
+    this.times.waits(this.server.clock.monotonicUs())
     // The view belongs to the transport; the wait outlives it.
     this.heldFrame = frame === this.ownedFrame ? frame : new Uint8Array(frame)
     return true
@@ -368,7 +388,7 @@ export class Connection implements ByteSession {
 
   private continue(): void {
     if (this.isClosed) return
-    this.lastProgressUs = this.server.clock.monotonicUs()
+    this.times.heard(this.server.clock.monotonicUs())
     this.work()
     this.session.keep()
     this.regulate()
@@ -395,7 +415,10 @@ export class Connection implements ByteSession {
     }
     // Another connection's turn, which gives a share back, may be on the stack.
     const granted = () => queueMicrotask(() => this.resumeFrom('budget'))
-    if (!this.share.take(announced, granted)) this.waits = 'budget'
+    this.times.beginsFill()
+    if (this.share.take(announced, granted)) return
+    this.waits = 'budget'
+    this.times.waits(this.server.clock.monotonicUs())
   }
 
   // ---- output --------------------------------------------------------------------------------------------------------
@@ -426,10 +449,10 @@ export class Connection implements ByteSession {
   }
 
   private endWhenIdle(): void {
-    if (this.endedAtUs !== null || this.isClosed || this.sends.size > 0 || this.waits === 'answer') return
+    if (this.times.hasEnded || this.isClosed || this.sends.size > 0 || this.waits === 'answer') return
     const isDone = this.isPeerDone && this.waits === null && !this.replies.isFull
     if (!this.isEnding && !isDone) return
-    this.endedAtUs = this.server.clock.monotonicUs()
+    this.times.ended(this.server.clock.monotonicUs())
     // A stream without a whole request gets no response, not even an empty one.
     if (this.owner !== null && this.requestCount === 0) this.refuseStream(this.owner)
     else this.transport.end()
@@ -441,18 +464,10 @@ export class Connection implements ByteSession {
   }
 
   private refuseFraming(error: EdgeError): void {
-    if (this.isClosed || this.isEnding || this.endedAtUs !== null) return
-    const { dialect } = this.session
-    const fields = { peer: this.transport.address, transport: this.transport.kind, dialect }
-    const firstBytes = String(error.details.firstBytes ?? '')
-    this.server.logger.warn('server.connection.refused', {
-      ...fields,
-      error_code: error.code,
-      error: error.message,
-      first_bytes: firstBytes,
-    })
+    if (this.isClosed || this.isEnding || this.times.hasEnded) return
+    logRefused(this.server.logger, this.transport, this.session, error)
     // A classic client understands this; whoever else it is sees the end, and of a stream its reset.
-    if (dialect !== 'vsr' && this.owner === null) {
+    if (this.session.dialect !== 'vsr' && this.owner === null) {
       this.refuse((writer) => writeStatusFrame(writer, INVALID_COMMAND))
       this.flush()
     }
@@ -467,20 +482,10 @@ export class Connection implements ByteSession {
     this.closed()
   }
 
-  private giveUp(event: string): void {
-    const { address, kind } = this.transport
-    this.server.logger.info(event, { peer: address, transport: kind, size_bytes: this.session.heldBytes })
+  private giveUp(overdue: Exclude<Overdue, 'end' | 'wait'>): void {
+    logGivenUp(this.server.logger, this.transport, this.session, overdue)
     this.destroy()
   }
 }
 
 const INVALID_COMMAND = 3
-/** Their answers are read for, and may be large. */
-const LARGE_ANSWERS: ReadonlySet<number> = new Set([CODE.pollMessages, CODE.pollMessagesOnPrimary, CODE.getSnapshot])
-
-const isLarge = (code: number): boolean => LARGE_ANSWERS.has(code)
-
-function decodeSend(dialect: Dialect, payloadView: Uint8Array) {
-  const request = decodeCommand(dialect, CODE.sendMessages, payloadView)
-  return request as Extract<typeof request, { code: typeof CODE.sendMessages }>
-}

@@ -26,7 +26,7 @@ export const TCP_SETTINGS = {
   ),
   max_requests_in_flight_size: size(
     { default: 96 * MIB, min: MIB, max: 1024 * MIB },
-    'Bytes of requests that are received at the same time, over all connections; more wait unread.',
+    'Bytes of requests above 64 KiB that are received at the same time, over all connections; more wait unread.',
   ),
   first_request_timeout: duration(
     { default: 30 * SECOND_MS, min: SECOND_MS, max: 10 * MINUTE_MS },
@@ -34,11 +34,11 @@ export const TCP_SETTINGS = {
   ),
   stall_timeout: duration(
     { default: 30 * SECOND_MS, min: SECOND_MS, max: 10 * MINUTE_MS },
-    'A request that stops in the middle, or a peer that takes no answers, is given up after this time.',
+    'A request that stops in the middle, a peer that takes nothing of its answers, and a large request that comes more slowly than 2 KiB/s (or than 10 minutes for all of it) are given up after this time.',
   ),
   room_timeout: duration(
     { default: 10 * SECOND_MS, min: 100, max: 10 * MINUTE_MS },
-    'A send that waits this long for room in the log is answered with "try again".',
+    'A send that waits this long for room in the log, or for its part of `max_requests_in_flight_size`, is answered with "try again".',
   ),
   tls_enabled: boolean(false, 'Accept TLS on the same port, told from plain connections by the first bytes.'),
   tls_required: boolean(false, 'Refuse connections without TLS.'),
@@ -88,6 +88,15 @@ export const FIRST_BYTES_TIMEOUT_MS = 30 * SECOND_MS
 export const MAX_SENDS_IN_FLIGHT = 256
 /** Requests up to this size are received without asking the budget. */
 export const SMALL_REQUEST_BYTES = 64 * KIB
+/**
+ * With what rate a larger one has to come, bytes a second: a share of the budget is missing to others. The links of the slowest
+ * gateways do twice that.
+ */
+export const LEAST_FILL_BYTES_PER_S = 2 * KIB
+/** Nor may it take longer than that as a whole, seconds: above 1.2 MiB more is asked. */
+export const MAX_FILL_S = 600
+/** How long an ended connection waits for its peer to end too, once all has gone out. */
+export const END_GRACE_MS = SECOND_MS
 /** Any request but a send: rights to 29,000 topics, the longest there is, fit. */
 export const MAX_COMMAND_BYTES = 256 * KIB
 /** Replies of one turn are gathered up to this size, then written. */

@@ -2,7 +2,8 @@
  * Bytes that all connections may hold of requests they are still receiving. Pure.
  *
  * A large request takes its whole size before its first byte is kept, so whoever holds a share can always finish; the
- * others wait unread, first come first served. Small requests are free: connections bound them.
+ * others wait unread. What fits goes past the one that has waited longest and does not, up to as many bytes as that one asks
+ * for: then all wait until it has its share. Small requests are free: connections bound them.
  */
 import { assert } from '../../assert.ts'
 
@@ -14,7 +15,10 @@ interface Waiter {
 export class RequestBudget {
   private readonly limitBytes: number
   private usedBytes = 0
+  /** In the order they came. */
   private readonly waiters: Waiter[] = []
+  /** Taken past the first of them. */
+  private passedBytes = 0
 
   constructor(limitBytes: number) {
     this.limitBytes = limitBytes
@@ -26,7 +30,8 @@ export class RequestBudget {
 
   /** @returns whether the share was taken. A request larger than everything passes alone. */
   take(sizeBytes: number): boolean {
-    if (this.waiters.length > 0 || !this.fits(sizeBytes)) return false
+    if (!this.fits(sizeBytes) || !this.mayPass(sizeBytes)) return false
+    if (this.waiters.length > 0) this.passedBytes += sizeBytes
     this.usedBytes += sizeBytes
     return true
   }
@@ -37,7 +42,7 @@ export class RequestBudget {
     this.waiters.push(waiter)
     return () => {
       const index = this.waiters.indexOf(waiter)
-      if (index >= 0) this.waiters.splice(index, 1)
+      if (index >= 0) this.leaves(index)
       this.grant()
     }
   }
@@ -52,12 +57,28 @@ export class RequestBudget {
     return this.usedBytes === 0 || this.usedBytes + sizeBytes <= this.limitBytes
   }
 
+  private mayPass(sizeBytes: number): boolean {
+    const first = this.waiters[0]
+    return first === undefined || this.passedBytes + sizeBytes <= first.sizeBytes
+  }
+
   private grant(): void {
-    for (let next = this.waiters[0]; next !== undefined && this.fits(next.sizeBytes); next = this.waiters[0]) {
-      this.waiters.shift()
+    for (let index = 0; index < this.waiters.length; ) {
+      const next = this.waiters[index]
+      if (next === undefined || !this.fits(next.sizeBytes) || (index > 0 && !this.mayPass(next.sizeBytes))) {
+        index++
+        continue
+      }
+      this.leaves(index)
+      if (index > 0) this.passedBytes += next.sizeBytes
       this.usedBytes += next.sizeBytes
       next.granted()
     }
+  }
+
+  private leaves(index: number): void {
+    this.waiters.splice(index, 1)
+    if (index === 0) this.passedBytes = 0
   }
 }
 

@@ -2,6 +2,8 @@
 import type { EdgeError } from '../../errors.ts'
 import type { Receipt } from '../../log/index.ts'
 import { CODE } from '../../sdk/wire/codes.ts'
+import { decodeCommand } from '../../sdk/wire/commands/index.ts'
+import type { Dialect } from '../../sdk/wire/dialect.ts'
 import type { Writer } from '../../sdk/wire/writer.ts'
 import type { SendResult } from '../broker/index.ts'
 import type { IncomingRequest, Reply } from './protocol.ts'
@@ -81,4 +83,10 @@ export class SendQueue {
     else this.slots.splice(0, count)
     return count > 0
   }
+}
+
+/** @throws {EdgeError} EDGE_COMMAND_MALFORMED and what else its codec finds. */
+export function decodeSend(dialect: Dialect, payloadView: Uint8Array) {
+  const request = decodeCommand(dialect, CODE.sendMessages, payloadView)
+  return request as Extract<typeof request, { code: typeof CODE.sendMessages }>
 }

@@ -8,6 +8,7 @@ import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls'
 import { EdgeError, messageOf } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
 import { detectProtocol, mayBecomeTls } from '../../sdk/wire/detect.ts'
+import { unacknowledgedBytesOf, unsentBytesOf } from '../unsent-bytes.ts'
 import type { ByteSession, ByteTransport } from './byte-session.ts'
 import { FIRST_BYTES_TIMEOUT_MS, HELLO_TIMEOUT_MS } from './defaults.ts'
 import { readShared } from './shared-read.ts'
@@ -195,6 +196,10 @@ function transportOf(socket: Socket, onDrained: () => void): ByteTransport {
       })
       return false
     },
+    get unsentBytes() {
+      return unsentBytesOf(socket)
+    },
+    unacknowledgedBytes: () => unacknowledgedBytesOf(socket),
     pause: () => void socket.pause(),
     resume: () => void socket.resume(),
     end: () => void socket.end(),

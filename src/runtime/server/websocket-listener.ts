@@ -12,6 +12,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Logger } from '../../logger.ts'
 import { watchHandshakes } from '../tls-handshakes.ts'
+import { unacknowledgedBytesOf, unsentBytesOf } from '../unsent-bytes.ts'
 import type { ByteSession, ByteTransport } from './byte-session.ts'
 import { addressOf, closeServer, type ListenAddress, type Listener, listen } from './tcp-listener.ts'
 import { CLOSE_NORMAL, encodeClose, encodeWebsocketFrame, OPCODE, WebsocketDecoder } from './websocket-frames.ts'
@@ -107,6 +108,10 @@ function serve(socket: Duplex, peer: Socket, head: Buffer, options: WebsocketLis
     kind: 'websocket',
     address: addressOf(peer),
     write: (bytes) => socket.write(encodeWebsocketFrame(OPCODE.binary, bytes)),
+    get unsentBytes() {
+      return unsentBytesOf(socket)
+    },
+    unacknowledgedBytes: () => unacknowledgedBytesOf(socket),
     pause: () => void socket.pause(),
     resume: () => void socket.resume(),
     end: () => void socket.end(encodeClose(closeCode)),

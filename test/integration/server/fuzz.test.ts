@@ -27,6 +27,7 @@ function requestsOf(name: string): Buffer[] {
 class Sink implements ByteTransport {
   readonly kind = 'tcp'
   readonly address = '127.0.0.1:1'
+  readonly unsentBytes = 0
   writtenBytes = 0
   isEnded = false
   session: ByteSession | null = null

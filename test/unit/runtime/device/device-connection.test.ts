@@ -108,6 +108,7 @@ async function openConnection(): Promise<Bench> {
   const assembler = new EdgeFrameAssembler(65_535)
   const stream: QuicStream = {
     id: 0,
+    unsentBytes: 0,
     write: (bytes) => {
       assembler.push(bytes, (frameView) => {
         const frame = decodeFrame(frameView)

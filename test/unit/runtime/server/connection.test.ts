@@ -1,94 +1,18 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { ALL_PERMISSIONS } from '../../../../src/runtime/broker/permissions.ts'
-import type { ByteTransport } from '../../../../src/runtime/server/byte-session.ts'
 import { Connection } from '../../../../src/runtime/server/connection.ts'
 import { MAX_SENDS_IN_FLIGHT } from '../../../../src/runtime/server/defaults.ts'
-import type { ServerContext } from '../../../../src/runtime/server/server-context.ts'
 import { CODE } from '../../../../src/sdk/wire/codes.ts'
-import { type BrokerWorld, batchOf } from '../../../support/broker-world.ts'
+import { batchOf } from '../../../support/broker-world.ts'
+import { FakeTransport, openConnection } from '../../../support/connection-world.ts'
 import { eventually } from '../../../support/eventually.ts'
-import { createServerWorld, frameOf, LOGIN, PING, POLL, send } from '../../../support/server-world.ts'
-
-class FakeTransport implements ByteTransport {
-  readonly kind = 'tcp'
-  readonly address = '127.0.0.1:5'
-  readonly writes: Buffer[] = []
-  isSlow = false
-  /** What a slow peer has not taken, as it was given and as it was then. */
-  backlog: { view: Uint8Array; bytes: Buffer } | null = null
-  isPaused = false
-  isEnded = false
-  isDestroyed = false
-
-  write(view: Uint8Array): boolean {
-    const bytes = Buffer.from(view)
-    this.writes.push(bytes)
-    if (this.isSlow) this.backlog ??= { view, bytes }
-    return !this.isSlow
-  }
-
-  pause(): void {
-    this.isPaused = true
-  }
-
-  resume(): void {
-    this.isPaused = false
-  }
-
-  end(): void {
-    this.isEnded = true
-  }
-
-  destroy(): void {
-    this.isDestroyed = true
-  }
-
-  /** Statuses of all replies so far. */
-  statuses(): number[] {
-    const bytes = Buffer.concat(this.writes)
-    const statuses: number[] = []
-    for (let at = 0; at < bytes.length; at += 8 + bytes.readUInt32LE(at + 4)) statuses.push(bytes.readUInt32LE(at))
-    return statuses
-  }
-}
+import { frameOf, PING, POLL, send } from '../../../support/server-world.ts'
 
 const STREAMS = frameOf({ code: CODE.getStreams, body: null })
 
-interface World extends AsyncDisposable {
-  readonly world: BrokerWorld
-  readonly transport: FakeTransport
-  readonly connection: Connection
-  readonly server: ServerContext
-  /** Logged in, with a stream and a topic. */
-  ready(): Promise<void>
-}
-
-async function connect(budgetBytes = 1_000_000): Promise<World> {
-  const { world, server, createTopic } = await createServerWorld(budgetBytes)
-  const transport = new FakeTransport()
-  const connection = new Connection(server, transport, () => undefined)
-  return {
-    world,
-    transport,
-    connection,
-    server,
-    async ready() {
-      await createTopic()
-      connection.receive(LOGIN)
-      await eventually(() => transport.writes.length === 1)
-      transport.writes.length = 0
-    },
-    async [Symbol.asyncDispose]() {
-      connection.closed()
-      await world[Symbol.asyncDispose]()
-    },
-  }
-}
-
 describe('replies', () => {
   test('of one turn leave in one write, in the order of the requests', async () => {
-    await using it = await connect()
+    await using it = await openConnection()
     await it.ready()
     it.connection.receive(Buffer.concat([PING, STREAMS, PING]))
     assert.equal(it.transport.writes.length, 1)
@@ -96,7 +20,7 @@ describe('replies', () => {
   })
 
   test('keep their order when the one before takes its time', async () => {
-    await using it = await connect()
+    await using it = await openConnection()
     await it.ready()
     const create = (name: string) => frameOf({ code: CODE.createStream, body: { name, options: [] } })
     it.connection.receive(Buffer.concat([create('x'), create('x'), PING]))
@@ -105,7 +29,7 @@ describe('replies', () => {
   })
 
   test('to large polls leave part by part, in order, also to a peer that takes none', async () => {
-    await using it = await connect()
+    await using it = await openConnection()
     await it.ready()
     it.connection.receive(Buffer.concat(Array.from({ length: 5 }, () => send('x'.repeat(100_000)))))
     await eventually(() => it.transport.statuses().length === 5)
@@ -130,7 +54,7 @@ describe('replies', () => {
       [noCommand, false],
       [tooLong, true],
     ] as const) {
-      await using it = await connect()
+      await using it = await openConnection()
       await it.ready()
       it.world.log.holdSyncs = true
       it.connection.receive(Buffer.concat([send(), send(), refused]))
@@ -143,7 +67,7 @@ describe('replies', () => {
   })
 
   test('to a send that is refused without the log come behind those to the sends before it', async () => {
-    await using it = await connect()
+    await using it = await openConnection()
     await it.ready()
     it.world.log.holdSyncs = true
     await it.world.broker.createGroup(it.world.root, 's', 't', 'g')
@@ -161,7 +85,7 @@ describe('replies', () => {
   })
 
   test('to sends that one sync settles leave together', async () => {
-    await using it = await connect()
+    await using it = await openConnection()
     await it.ready()
     it.world.log.holdSyncs = true
     it.connection.receive(Buffer.concat([send(), send(), send()]))
@@ -173,7 +97,7 @@ describe('replies', () => {
   })
 
   test('to other commands wait for the sends before them', async () => {
-    await using it = await connect()
+    await using it = await openConnection()
     await it.ready()
     it.world.log.holdSyncs = true
     it.connection.receive(Buffer.concat([send(), STREAMS]))
@@ -183,7 +107,7 @@ describe('replies', () => {
   })
 
   test('to a send that is refused come behind the sends that are not answered yet', async () => {
-    await using it = await connect()
+    await using it = await openConnection()
     await it.ready()
     it.world.log.holdSyncs = true
     const refused = frameOf({
@@ -200,7 +124,7 @@ describe('replies', () => {
 
 describe('a busy log', () => {
   test('stops the reading of who sends, and goes on when there is room', async () => {
-    await using it = await connect()
+    await using it = await openConnection()
     await it.ready()
     it.world.log.isRoomLeft = false
     it.connection.receive(send('waits'))
@@ -214,7 +138,7 @@ describe('a busy log', () => {
   })
 
   test('is named in the answer when room does not come in time', async () => {
-    await using it = await connect()
+    await using it = await openConnection()
     await it.ready()
     it.world.log.isRoomLeft = false
     it.connection.receive(send())
@@ -225,7 +149,7 @@ describe('a busy log', () => {
   })
 
   test('that takes nothing at all is asked for its reason', async (context) => {
-    await using it = await connect()
+    await using it = await openConnection()
     await it.ready()
     it.world.log.isRoomLeft = false
     it.world.log.isWritable = false
@@ -241,7 +165,7 @@ describe('a busy log', () => {
   })
 
   test('holds a bounded number of sends of one connection', async () => {
-    await using it = await connect()
+    await using it = await openConnection()
     await it.ready()
     it.world.log.holdSyncs = true
     it.connection.receive(Buffer.concat(Array.from({ length: MAX_SENDS_IN_FLIGHT + 10 }, () => send())))
@@ -254,7 +178,7 @@ describe('a busy log', () => {
 
 describe('a slow peer', () => {
   test('gets no more than it takes, and its requests wait', async () => {
-    await using it = await connect()
+    await using it = await openConnection()
     await it.ready()
     it.transport.isSlow = true
     it.connection.receive(PING)
@@ -267,7 +191,7 @@ describe('a slow peer', () => {
   })
 
   test('finds its replies unchanged however late it takes them, and others are served meanwhile', async () => {
-    await using it = await connect()
+    await using it = await openConnection()
     await it.ready()
     it.transport.isSlow = true
     it.connection.receive(STREAMS)
@@ -282,7 +206,7 @@ describe('a slow peer', () => {
   })
 
   test('gets the answers to its last sends behind what it has not taken', async () => {
-    await using it = await connect()
+    await using it = await openConnection()
     await it.ready()
     it.world.log.holdSyncs = true
     it.connection.receive(send())
@@ -298,20 +222,66 @@ describe('a slow peer', () => {
     assert.deepEqual(it.transport.statuses(), [0, 0, 0])
   })
 
-  test('is given up when it takes nothing for too long', async () => {
-    await using it = await connect()
+  test('is given up when it takes nothing for too long, and not while it takes a little', async () => {
+    await using it = await openConnection()
     await it.ready()
     it.transport.isSlow = true
-    it.connection.receive(PING)
-    it.world.clock.passMs(30_001)
-    it.connection.sweep(it.world.clock.monotonicUs())
+    it.connection.receive(STREAMS)
+    for (let turn = 0; turn < 10; turn++) {
+      it.transport.unsentBytes--
+      it.sweepAfter(20_000)
+      assert.equal(it.transport.isDestroyed, false)
+    }
+    it.sweepAfter(30_001)
     assert.equal(it.transport.isDestroyed, true)
+  })
+
+  test('that sends on meanwhile without taking anything is given up, too', async () => {
+    await using it = await openConnection()
+    await it.ready()
+    it.transport.isSlow = true
+    it.connection.receive(STREAMS)
+    it.sweepAfter(1)
+    for (let turn = 0; turn < 2; turn++) {
+      it.connection.receive(PING)
+      it.sweepAfter(15_001)
+    }
+    assert.equal(it.transport.isDestroyed, true)
+  })
+
+  test('keeps its place in a group while it takes a large answer, and while it sends a large request', async () => {
+    await using it = await openConnection()
+    await it.ready()
+    await it.world.broker.createGroup(it.world.root, 's', 't', 'g')
+    it.connection.receive(frameOf({ code: CODE.joinConsumerGroup, body: { stream: 's', topic: 't', group: 'g' } }))
+    const isMember = () => it.world.broker.group(it.world.root, 's', 't', 'g')?.members.length === 1
+    it.transport.isSlow = true
+    it.connection.receive(STREAMS)
+    for (let turn = 0; turn < 4; turn++) {
+      it.transport.unsentBytes--
+      it.sweepAfter(20_000)
+      await it.world.broker.maintain()
+      assert.ok(isMember(), `after ${turn} turns of taking`)
+    }
+    it.transport.isSlow = false
+    it.transport.unsentBytes = 0
+    it.connection.drained()
+    const request = send('x'.repeat(50_000))
+    for (let at = 0; at < request.length; at += 10_000) {
+      it.connection.receive(request.subarray(at, at + 10_000))
+      it.sweepAfter(20_000)
+      await it.world.broker.maintain()
+      assert.ok(isMember(), `after ${at} bytes of a request`)
+    }
+    it.sweepAfter(37_000)
+    await it.world.broker.maintain()
+    assert.ok(!isMember())
   })
 })
 
 describe('what peers leave unread', () => {
   test('is counted while they do, all parts of it, also when they go away', async (context) => {
-    await using it = await connect()
+    await using it = await openConnection()
     await it.ready()
     it.connection.receive(Buffer.concat(Array.from({ length: 5 }, () => send('x'.repeat(100_000)))))
     await eventually(() => it.transport.statuses().length === 5)
@@ -335,14 +305,14 @@ describe('what peers leave unread', () => {
 
 describe('time limits', () => {
   test('a connection that asks for nothing is ended', async () => {
-    await using it = await connect()
+    await using it = await openConnection()
     it.world.clock.passMs(30_001)
     it.connection.sweep(it.world.clock.monotonicUs())
     assert.equal(it.transport.isDestroyed, true)
   })
 
   test('a request that stops in the middle is given up, an idle client is not', async () => {
-    await using it = await connect()
+    await using it = await openConnection()
     await it.ready()
     it.world.clock.passMs(3_600_000)
     it.connection.sweep(it.world.clock.monotonicUs())
@@ -354,74 +324,9 @@ describe('time limits', () => {
   })
 })
 
-describe('large requests', () => {
-  const head = (sizeBytes: number) => {
-    const bytes = Buffer.alloc(8)
-    bytes.writeUInt32LE(sizeBytes - 4, 0)
-    bytes.writeUInt32LE(CODE.sendMessages, 4)
-    return bytes
-  }
-
-  test('wait unread while others take the budget', async () => {
-    await using it = await connect(200_000)
-    await it.ready()
-    it.connection.receive(head(150_000))
-    assert.equal(it.transport.isPaused, false)
-    // The same budget, another connection.
-    const second = new FakeTransport()
-    const other = new Connection(it.server, second, () => undefined)
-    other.receive(LOGIN)
-    await eventually(() => second.writes.length === 1)
-    other.receive(head(150_000))
-    assert.equal(second.isPaused, true)
-    it.connection.closed()
-    await eventually(() => !second.isPaused)
-    other.closed()
-  })
-
-  test('keep their part of the budget while they wait for room in the log', async () => {
-    await using it = await connect(200_000)
-    await it.ready()
-    it.world.log.isRoomLeft = false
-    it.connection.receive(send('x'.repeat(150_000)).subarray(0, 1000))
-    it.connection.receive(send('x'.repeat(150_000)).subarray(1000))
-    assert.ok(it.server.budget.inUseBytes > 150_000)
-    it.world.clock.passMs(it.server.limits.roomTimeoutMs + 1)
-    it.connection.sweep(it.world.clock.monotonicUs())
-    await eventually(() => it.transport.statuses().length === 1)
-    assert.equal(it.server.budget.inUseBytes, 0)
-  })
-
-  test('are sends: a command of that size is refused before its lists become objects, and the connection goes on', async () => {
-    await using it = await connect()
-    await it.ready()
-    const rights = { readTopics: true, pollMessages: true, sendMessages: true }
-    const topics = Array.from({ length: 40_000 }, (_, topicId) => ({
-      ...rights,
-      topicId,
-      manageTopic: true,
-      readTopic: true,
-    }))
-    const stream = { ...rights, streamId: 1, manageStream: true, readStream: true, manageTopics: true, topics }
-    const permissions = { ...ALL_PERMISSIONS, streams: [stream] }
-    const command = frameOf({ code: CODE.updatePermissions, body: { user: 1, permissions } })
-    it.connection.receive(Buffer.concat([command, PING]))
-    assert.deepEqual(it.transport.statuses(), [3, 0])
-    assert.equal(it.transport.isEnded, false)
-  })
-
-  test('are not begun for a client that is not logged in, and take nothing of the budget', async () => {
-    await using it = await connect(200_000)
-    it.connection.receive(head(150_000))
-    assert.equal(it.transport.isEnded, true)
-    assert.deepEqual(it.transport.statuses(), [3])
-    assert.equal(it.server.budget.inUseBytes, 0)
-  })
-})
-
 describe('the end', () => {
   test('of what the peer sends leaves its requests answered', async () => {
-    await using it = await connect()
+    await using it = await openConnection()
     await it.ready()
     it.world.log.holdSyncs = true
     it.connection.receive(send())
@@ -433,7 +338,7 @@ describe('the end', () => {
   })
 
   test('leaves all groups', async () => {
-    await using it = await connect()
+    await using it = await openConnection()
     await it.ready()
     await it.world.broker.createGroup(it.world.root, 's', 't', 'g')
     it.connection.receive(frameOf({ code: CODE.joinConsumerGroup, body: { stream: 's', topic: 't', group: 'g' } }))
@@ -443,7 +348,7 @@ describe('the end', () => {
   })
 
   test('of a stale classic session is told by the next answer, then the connection ends', async () => {
-    await using it = await connect()
+    await using it = await openConnection()
     await it.ready()
     await it.world.broker.createGroup(it.world.root, 's', 't', 'g')
     it.connection.receive(frameOf({ code: CODE.joinConsumerGroup, body: { stream: 's', topic: 't', group: 'g' } }))

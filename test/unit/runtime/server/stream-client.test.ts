@@ -19,11 +19,13 @@ class FakeStream implements ByteTransport {
   readonly writes: Buffer[] = []
   session: ByteSession | null = null
   isSlow = false
+  unsentBytes = 0
   isPaused = false
   outcome: 'open' | 'ended' | 'reset' = 'open'
 
   write(view: Uint8Array): boolean {
     this.writes.push(Buffer.from(view))
+    if (this.isSlow) this.unsentBytes += view.length
     return !this.isSlow
   }
 
@@ -189,9 +191,12 @@ describe('each stream', () => {
     await using it = await connect()
     await it.ready()
     const stream = it.stream(ME, { isSlow: true })
-    it.world.clock.passMs(10_000)
-    it.client.sweep(it.world.clock.monotonicUs())
-    assert.equal(stream.outcome, 'ended')
+    for (let turn = 0; turn < 5; turn++) {
+      stream.unsentBytes--
+      it.world.clock.passMs(20_000)
+      it.client.sweep(it.world.clock.monotonicUs())
+      assert.equal(stream.outcome, 'ended')
+    }
     it.world.clock.passMs(30_001)
     it.client.sweep(it.world.clock.monotonicUs())
     assert.equal(stream.outcome, 'reset')
@@ -247,6 +252,28 @@ describe('streams of one connection', () => {
     assert.equal(waiting.outcome, 'open')
     slow.session?.drained()
     await eventually(() => waiting.outcome === 'ended')
+  })
+
+  test('keep no share of the budget while their peer takes replies drop by drop', async () => {
+    await using it = await connect()
+    await it.ready()
+    for (let i = 0; i < 5; i++) {
+      const sent = it.stream(send('x'.repeat(900_000)))
+      await eventually(() => sent.outcome === 'ended')
+    }
+    const slow = it.stream(POLL, { isSlow: true })
+    const request = send('x'.repeat(900_000))
+    const waiting = it.stream(request.subarray(0, 1000), { isOpen: true })
+    waiting.session?.receive(request.subarray(1000))
+    assert.ok(it.server.budget.inUseBytes > 900_000)
+    for (let turn = 0; turn < 11; turn++) {
+      slow.unsentBytes--
+      it.world.clock.passMs(1000)
+      it.client.sweep(it.world.clock.monotonicUs())
+    }
+    await eventually(() => waiting.outcome === 'ended')
+    assert.equal(waiting.status, 4010)
+    assert.equal(it.server.budget.inUseBytes, 0)
   })
 })
 
