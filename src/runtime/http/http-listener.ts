@@ -2,7 +2,7 @@
  * The HTTP listener: `node:http` (or `node:https`) with bounds on connections, heads, bodies and time. It owns sockets
  * and timers, and knows no route.
  */
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Clock } from '../../clock.ts'
@@ -12,6 +12,7 @@ import type { Certificate, CertificateWatch } from '../../quic-edge/index.ts'
 import { parseAddress } from '../config/value.ts'
 import { openListenerCertificate } from '../listener-certificate.ts'
 import { watchHandshakes } from '../tls-handshakes.ts'
+import { unacknowledgedBytesOf, unsentBytesOf } from '../unsent-bytes.ts'
 import type { HttpSettings } from './settings.ts'
 
 export interface HttpListener {
@@ -78,9 +79,8 @@ export async function listenHttp({
   server.maxHeadersCount = MAX_HEADERS
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuse(error, socket))
   server.on('drop', () => logger.warn('http.connection.refused', { max_connections: http.max_connections }))
-  // The socket's own limit of silence while an answer goes out; when it is out, that of an idle connection follows.
   server.prependListener('request', (_request, response) => {
-    response.once('prefinish', () => response.socket?.setTimeout(answerStallMs))
+    response.once('prefinish', () => limitSilence(response, answerStallMs))
   })
   const { host, port } = await bind(server, http.address, reusePort)
   const onClosing = (): void => {
@@ -95,6 +95,23 @@ export async function listenHttp({
     watched.watch((renewed) => secure.setSecureContext(secretsOf(renewed)))
     return secure
   }
+}
+
+/**
+ * The socket's own limit of silence while an answer goes out; when it is out, that of an idle connection follows. Node does not see
+ * all that goes on, least of all over TLS: whether anything was taken since the last time, we look ourselves.
+ */
+function limitSilence(response: ServerResponse, stallMs: number): void {
+  const { socket } = response
+  if (socket === null) return
+  let before: readonly [number, number | null] | null = null
+  response.on('timeout', () => {
+    const now = [unsentBytesOf(socket), unacknowledgedBytesOf(socket)] as const
+    if (before?.[0] === now[0] && before[1] === now[1]) socket.destroy()
+    else socket.setTimeout(stallMs)
+    before = now
+  })
+  socket.setTimeout(stallMs)
 }
 
 const secretsOf = ({ certificatePem, privateKeyPem }: Certificate) => ({ cert: certificatePem, key: privateKeyPem })
