@@ -20,8 +20,11 @@ export const QUIC_EDGE_DEFAULTS = {
   http2StreamWindowBytes: 128 * 1024,
   /** TCP connections may be twice the sessions: a reconnecting client's old connection lingers. */
   http2ConnectionsPerSession: 2,
-  /** Dead TCP peers are found by the kernel. */
-  tcpKeepAliveMs: 15_000,
+  /**
+   * Dead TCP peers are found by the kernel, after a minute. Not by Node's own ten questions within ten seconds: a link may well be
+   * away for as long.
+   */
+  tcpKeepAlive: { enable: true, initialDelay: 15_000, interval: 15_000, count: 3 },
   /** Certificate files are compared with what is in use this often. */
   certificateCheckMs: 30_000,
   /** quinn binds its certificate to its socket: living sessions get so long to end by themselves before it is bound anew. */

@@ -28,6 +28,7 @@ import { startHttp } from './http/index.ts'
 import { serveIggySessions } from './iggy-sessions.ts'
 import { boundOf, Listeners, startQuic, startTcp, startWebsocket, startWebTransport } from './listeners.ts'
 import {
+  ConnectionReports,
   reportCertificate,
   reportClock,
   reportFolders,
@@ -163,10 +164,11 @@ async function compose(options: EdgeOptions, opened: AsyncDisposableStack) {
     opened.defer(() => devices.close())
     const paths = { '/iggy': serveIggySessions(server), '/edge': devices.pathHandler }
     const webtransport = await startWebTransport({ config, clock, isClockTrusted, logger, dataPath, paths })
-    listeners.add('webtransport', boundOf(webtransport))
+    listeners.add('webtransport', boundOf(webtransport, config.webtransport.max_sessions))
     certificateSha256 = () => webtransport.certificate.sha256
     deviceTraffic = () => devices.traffic()
   }
+  const connections = new ConnectionReports()
   const health = startHealth(
     {
       listeners: () => listeners.reports(),
@@ -176,6 +178,7 @@ async function compose(options: EdgeOptions, opened: AsyncDisposableStack) {
         reportFolders(theLog),
         reportClock(clockTrust.distrust()),
         ...listeners.certificates().map((each) => reportCertificate(each, clock.wallUs())),
+        ...listeners.occupancies().map((each) => connections.report(each)),
         ...routes().map(reportRoute),
       ],
     },
@@ -214,6 +217,7 @@ async function compose(options: EdgeOptions, opened: AsyncDisposableStack) {
         residentBytes,
         takeLoopDelayUs: () => health.takeLoopDelayUs(),
         quicTraffic: () => listeners.quicTraffic(),
+        occupancies: () => listeners.occupancies(),
       },
       clock,
       logger,
@@ -223,6 +227,7 @@ async function compose(options: EdgeOptions, opened: AsyncDisposableStack) {
       port: http.port,
       certificate: () => http.certificate,
       failure: () => http.cause,
+      occupancy: () => http.occupancy,
       close: () => http.close(),
     })
   }

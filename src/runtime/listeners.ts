@@ -15,6 +15,7 @@ import {
 } from '../quic-edge/index.ts'
 import type { Config } from './config/schema.ts'
 import { type Address, parseAddress } from './config/value.ts'
+import type { Occupancy } from './connection-count.ts'
 import { serveIggyClients } from './iggy-sessions.ts'
 import {
   certificateSourceOf,
@@ -22,7 +23,7 @@ import {
   ownCertificateFolder,
   type TlsSettings,
 } from './listener-certificate.ts'
-import type { ListenerReport, ListenerStatus } from './observe/index.ts'
+import type { ListenerOccupancy, ListenerReport, ListenerStatus } from './observe/index.ts'
 import { type Listener, listenTcp, listenWebsocket, type ProtocolServer, STREAM_CLIENT_CODES } from './server/index.ts'
 
 export type ListenerName = 'tcp' | 'websocket' | 'webtransport' | 'quic' | 'http'
@@ -36,6 +37,7 @@ export interface Bound {
   readonly failure?: () => string
   /** What it serves now; null without TLS. */
   readonly certificate?: () => Certificate | null
+  readonly occupancy: () => Occupancy
   /** Of plain QUIC. */
   readonly quicTraffic?: () => QuicTraffic | null
 }
@@ -81,6 +83,11 @@ export class Listeners {
     return this.#bound.get('quic')?.quicTraffic?.() ?? null
   }
 
+  /** Of those that are on. */
+  occupancies(): readonly ListenerOccupancy[] {
+    return [...this.#bound].map(([name, { occupancy }]) => ({ name, ...occupancyOf(occupancy()) }))
+  }
+
   reports(): readonly (ListenerReport & ListenerStatus)[] {
     const names: readonly ListenerName[] = ['tcp', 'websocket', 'http', 'webtransport', 'quic']
     return names.map((name) => {
@@ -94,6 +101,7 @@ export class Listeners {
         host: bound?.host ?? '',
         port: bound?.port ?? 0,
         isTcp: name !== 'webtransport' && name !== 'quic',
+        isFull: isFull(bound?.occupancy()),
         address: this.address(name),
         certificate: bound?.certificate?.() ?? null,
       }
@@ -107,6 +115,10 @@ export class Listeners {
     await Promise.all(bound.map((each) => each.close()))
   }
 }
+
+/** Whoever comes now is turned away: so would be who only looks whether it answers. */
+const isFull = (occupancy: Occupancy | undefined): boolean =>
+  occupancy !== undefined && occupancy.openConnections >= occupancy.maxConnections
 
 export function formatAddress({ host, port }: Address): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
@@ -176,14 +188,32 @@ export async function startQuic({
     },
     serveIggyClients(server),
   )
-  const bound = boundOf(edge, () => edge.close({ code: STREAM_CLIENT_CODES.shutdown }))
+  const bound = boundOf(edge, quic.max_connections, () => edge.close({ code: STREAM_CLIENT_CODES.shutdown }))
   return { ...bound, quicTraffic: () => edge.traffic() }
 }
 
 /** @param close ends its sessions too. */
-export function boundOf(edge: QuicEdge, close = () => edge.close()): Bound {
-  return { host: edge.host, port: edge.port, failure: () => edge.failure, certificate: () => edge.certificate, close }
+export function boundOf(edge: QuicEdge, maxConnections: number, close = () => edge.close()): Bound {
+  return {
+    host: edge.host,
+    port: edge.port,
+    failure: () => edge.failure,
+    certificate: () => edge.certificate,
+    occupancy: () => ({
+      openConnections: edge.sessionCount,
+      maxConnections,
+      refusedConnections: edge.refusedCount,
+    }),
+    close,
+  }
 }
+
+/** Of a counter its values now. */
+const occupancyOf = ({ openConnections, maxConnections, refusedConnections }: Occupancy): Occupancy => ({
+  openConnections,
+  maxConnections,
+  refusedConnections,
+})
 
 function openCertificate(listener: ListenerName, settings: TlsSettings, parts: ProtocolParts) {
   const { clock, isClockTrusted, logger, dataPath } = parts
@@ -202,6 +232,7 @@ function withCertificate(
     host: listener.host,
     port: listener.port,
     certificate: () => certificate?.current ?? null,
+    occupancy: () => listener.occupancy,
     close() {
       certificate?.close()
       return listener.close()

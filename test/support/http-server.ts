@@ -113,6 +113,7 @@ export async function startTestHttpOn<L extends Log>(log: L, options: TestHttpOp
       clientCount: () => 0,
       residentBytes: () => process.memoryUsage.rss(),
       takeLoopDelayUs: () => 0,
+      occupancies: () => [{ name: 'http', openConnections: 1, maxConnections: 2, refusedConnections: 3 }],
       quicTraffic: () => state.quicTraffic,
     },
   })

@@ -128,7 +128,7 @@ function guardConnections(server: Http2SecureServer, options: ListenOptions): Se
       timers.delete(socket)
     })
     socket.on('error', () => {}) // reported by what runs over it, or by nobody: a port scan
-    socket.setKeepAlive(true, QUIC_EDGE_DEFAULTS.tcpKeepAliveMs)
+    socket.setKeepAlive(QUIC_EDGE_DEFAULTS.tcpKeepAlive)
     endWhenUnused(socket, peerOf(socket))
   })
   server.on('secureConnection', (socket: TLSSocket) => {

@@ -10,6 +10,8 @@ import { EdgeError, toEdgeError } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
 import type { Certificate, CertificateWatch } from '../../quic-edge/index.ts'
 import { parseAddress } from '../config/value.ts'
+import { ConnectionCount, type Occupancy } from '../connection-count.ts'
+import { KEEP_ALIVE } from '../keep-alive.ts'
 import { openListenerCertificate } from '../listener-certificate.ts'
 import { watchHandshakes } from '../tls-handshakes.ts'
 import { unacknowledgedBytesOf, unsentBytesOf } from '../unsent-bytes.ts'
@@ -18,7 +20,7 @@ import type { HttpSettings } from './settings.ts'
 export interface HttpListener {
   readonly host: string
   readonly port: number
-  readonly connectionCount: number
+  readonly occupancy: Occupancy
   /** What it serves now; null without TLS. */
   readonly certificate: Certificate | null
   /** Accepting, or why no longer. */
@@ -78,7 +80,11 @@ export async function listenHttp({
   server.maxConnections = http.max_connections
   server.maxHeadersCount = MAX_HEADERS
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuse(error, socket))
-  server.on('drop', () => logger.warn('http.connection.refused', { max_connections: http.max_connections }))
+  const count = new ConnectionCount(http.max_connections)
+  server.on('drop', () => {
+    count.refusedConnections++
+    logger.warn('http.connection.refused', { max_connections: http.max_connections })
+  })
   server.prependListener('request', (_request, response) => {
     response.once('prefinish', () => limitSilence(response, answerStallMs))
   })
@@ -87,7 +93,7 @@ export async function listenHttp({
     certificate?.close()
     endHandshakes()
   }
-  return new Listener({ server, host, port, certificate, onClosing, logger })
+  return new Listener({ server, host, port, count, certificate, onClosing, logger })
 
   function createSecure(watched: CertificateWatch): TlsServer {
     const secure = createTlsServer({ ...options, ...secretsOf(watched.current) }, onRequest)
@@ -120,6 +126,7 @@ interface ListenerParts {
   readonly server: Server | TlsServer
   readonly host: string
   readonly port: number
+  readonly count: ConnectionCount
   readonly certificate: CertificateWatch | null
   readonly onClosing: () => void
   readonly logger: Logger
@@ -128,16 +135,18 @@ interface ListenerParts {
 class Listener implements HttpListener {
   readonly host: string
   readonly port: number
+  readonly occupancy: ConnectionCount
   failure: EdgeError | null = null
   private readonly server: Server | TlsServer
   private readonly secrets: CertificateWatch | null
   private readonly onClosing: () => void
   private closing: Promise<void> | null = null
 
-  constructor({ server, host, port, certificate, onClosing, logger }: ListenerParts) {
+  constructor({ server, host, port, count, certificate, onClosing, logger }: ListenerParts) {
     this.server = server
     this.host = host
     this.port = port
+    this.occupancy = count
     this.secrets = certificate
     this.onClosing = onClosing
     server.on('error', (cause) => {
@@ -147,8 +156,6 @@ class Listener implements HttpListener {
     this.countConnections()
     this.closeWhenAnswered()
   }
-
-  connectionCount = 0
 
   get certificate(): Certificate | null {
     return this.secrets?.current ?? null
@@ -179,8 +186,9 @@ class Listener implements HttpListener {
 
   private countConnections(): void {
     this.server.on('connection', (socket: Socket) => {
-      this.connectionCount++
-      socket.once('close', () => this.connectionCount--)
+      socket.setKeepAlive(KEEP_ALIVE)
+      this.occupancy.openConnections++
+      socket.once('close', () => this.occupancy.left())
     })
   }
 }

@@ -1,8 +1,10 @@
 /** The HTTP API of Iggy, our own routes beside it, and the inspection page. */
+
 import type { Clock } from '../../clock.ts'
 import type { Logger } from '../../logger.ts'
 import type { Certificate } from '../../quic-edge/index.ts'
 import type { Broker } from '../broker/api.ts'
+import type { Occupancy } from '../connection-count.ts'
 import type { HealthMonitor, MetricSources, OverviewSources } from '../observe/index.ts'
 import { type AccountStore, Authentication } from './authentication.ts'
 import { BodyReader } from './body.ts'
@@ -52,6 +54,7 @@ export interface HttpServer extends AsyncDisposable {
   readonly cause: string
   /** What it serves now; null without TLS. */
   readonly certificate: Certificate | null
+  readonly occupancy: Occupancy
   /** Idempotent; running requests get a few seconds to end. */
   close(): Promise<void>
 }
@@ -64,7 +67,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   const listenerOf: { current: HttpListener | null } = { current: null }
   const routes = routesOf(options, authentication, {
     httpRequestCount: () => requestCount,
-    httpConnectionCount: () => listenerOf.current?.connectionCount ?? 0,
+    httpConnectionCount: () => listenerOf.current?.occupancy.openConnections ?? 0,
   })
   const handler = new RequestHandler({
     router: new Router(routes),
@@ -98,6 +101,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
     get cause() {
       return listener.failure?.message ?? ''
     },
+    occupancy: listener.occupancy,
     get certificate() {
       return listener.certificate
     },

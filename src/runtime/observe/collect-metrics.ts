@@ -2,6 +2,7 @@
 import type { Catalog, LogFinding, LogStats, Topic } from '../../log/index.ts'
 import type { QuicTraffic } from '../../quic-edge/index.ts'
 import type { DeviceTraffic } from '../device/index.ts'
+import type { ListenerOccupancy } from './connection-reports.ts'
 import type { Health } from './health.ts'
 import type { Sample } from './metrics.ts'
 import type { SyncRouteStatus } from './overview.ts'
@@ -16,6 +17,8 @@ export interface MetricSources {
   residentBytes(): number
   /** Longest delay since the last call, µs. */
   takeLoopDelayUs(): number
+  /** Of the listeners that are on. */
+  occupancies(): readonly ListenerOccupancy[]
   /** Null while plain QUIC is off: its metrics are left out then. */
   quicTraffic(): QuicTraffic | null
   /** Null while no device can come. */
@@ -31,6 +34,7 @@ export function collectMetrics(sources: MetricSources): readonly Sample[] {
   return [
     ...collectIggy(sources),
     ...collectProcess(sources),
+    ...collectConnections(sources.occupancies()),
     ...collectQuic(sources.quicTraffic()),
     ...collectDevices(sources.deviceTraffic()),
     ...collectLog(sources),
@@ -65,6 +69,14 @@ function collectProcess(sources: MetricSources): readonly Sample[] {
     ...enabled.map(({ name, state }): Sample => ({ metric: 'checkOk', value: state === 'ok' ? 1 : 0, labels: [name] })),
     { metric: 'httpConnections', value: sources.httpConnectionCount() },
   ]
+}
+
+function collectConnections(occupancies: readonly ListenerOccupancy[]): readonly Sample[] {
+  return occupancies.flatMap(({ name, openConnections, maxConnections, refusedConnections }): Sample[] => [
+    { metric: 'listenerConnections', value: openConnections, labels: [name] },
+    { metric: 'listenerLimit', value: maxConnections, labels: [name] },
+    { metric: 'listenerRefused', value: refusedConnections, labels: [name] },
+  ])
 }
 
 function collectQuic(traffic: QuicTraffic | null): readonly Sample[] {

@@ -19,6 +19,8 @@ export interface ListenerReport {
   readonly port: number
   /** UDP has no handshake to probe with. */
   readonly isTcp: boolean
+  /** It turns away who comes now, a probe too. */
+  readonly isFull: boolean
 }
 
 export interface HealthSources {
@@ -136,7 +138,7 @@ class Monitor implements HealthMonitor {
     if (listener.state !== 'running') return
     const probe = this.probes.get(listener.name) ?? { answered: 0, failure: null }
     this.probes.set(listener.name, probe)
-    probe.failure = await connectOnce(listener.host, listener.port)
+    probe.failure = listener.isFull ? null : await connectOnce(listener.host, listener.port)
     if (probe.failure === null) probe.answered++
   }
 

@@ -8,7 +8,16 @@
  * Relies on: `observe` being called every few seconds with monotonic time. Never: asks anybody anything.
  */
 
-export type CheckKind = 'listener' | 'certificate' | 'clock' | 'log' | 'space' | 'folders' | 'sync' | 'process'
+export type CheckKind =
+  | 'listener'
+  | 'certificate'
+  | 'clock'
+  | 'log'
+  | 'space'
+  | 'folders'
+  | 'connections'
+  | 'sync'
+  | 'process'
 
 export interface PartReport {
   /** Unique: `listener tcp`, `log`, `sync central`. */
@@ -64,6 +73,7 @@ export const HEALTH_LIMITS: HealthLimits = {
     log: 20 * SECOND_US,
     space: 20 * SECOND_US,
     folders: 20 * SECOND_US,
+    connections: 15 * SECOND_US,
     sync: 45 * SECOND_US,
     process: 15 * SECOND_US,
   },
@@ -105,6 +115,11 @@ const ACTIONS: Readonly<Record<CheckKind, Readonly<Record<'starting' | 'stalled'
     stalled: 'See the rights of the folder, and what its place is taken by.',
     failed:
       'The findings name the folder: see its rights, whether it is immutable (lsattr), its quota, and whether it is a folder. Nothing is lost meanwhile.',
+  },
+  connections: {
+    starting: 'Wait.',
+    stalled: 'See which clients hold the connections (ss -tnp), or raise the limit of the listener.',
+    failed: 'See which clients hold the connections (ss -tnp), or raise the limit of the listener.',
   },
   sync: {
     starting: 'Wait for the first connection.',

@@ -37,6 +37,16 @@ export const METRICS = {
   isReady: gauge('edge_ready', '1 when every enabled listener accepts and the log takes messages.'),
   checkOk: gauge('edge_check_ok', '1 when a part of the runtime works and makes progress.', undefined, ['check']),
   httpConnections: gauge('edge_http_connections', 'Open HTTP connections.'),
+  listenerConnections: gauge('edge_listener_connections', 'Open connections of a listener.', undefined, ['listener']),
+  listenerLimit: gauge('edge_listener_max_connections', 'Connections that it takes at a time.', undefined, [
+    'listener',
+  ]),
+  listenerRefused: counter(
+    'edge_listener_refused_connections',
+    'Connections that it turned away because there were too many.',
+    undefined,
+    ['listener'],
+  ),
 
   quicConnections: gauge('edge_quic_connections', 'Open connections of plain QUIC.'),
   quicAccepted: counter('edge_quic_accepted_connections', 'QUIC handshakes that came through.'),

@@ -8,6 +8,8 @@ import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls'
 import { EdgeError, messageOf } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
 import { detectProtocol, mayBecomeTls } from '../../sdk/wire/detect.ts'
+import { ConnectionCount, type Occupancy } from '../connection-count.ts'
+import { KEEP_ALIVE } from '../keep-alive.ts'
 import { unacknowledgedBytesOf, unsentBytesOf } from '../unsent-bytes.ts'
 import type { ByteSession, ByteTransport } from './byte-session.ts'
 import { FIRST_BYTES_TIMEOUT_MS, HELLO_TIMEOUT_MS } from './defaults.ts'
@@ -28,7 +30,7 @@ export interface TcpListenerOptions extends ListenAddress {
 }
 
 export interface Listener extends ListenAddress {
-  readonly connectionCount: number
+  readonly occupancy: Occupancy
   /** Stops accepting; connections are their owner's. Idempotent. */
   close(): Promise<void>
 }
@@ -41,33 +43,28 @@ export interface TcpListener extends Listener {
 /** @throws {EdgeError} EDGE_ADDRESS_IN_USE, EDGE_CONFIG_INVALID for a certificate that cannot be used, EDGE_IO. */
 export async function listenTcp(options: TcpListenerOptions): Promise<TcpListener> {
   let secureContext = options.tls === null ? null : secureContextOf(options.tls)
-  let connectionCount = 0
+  const count = new ConnectionCount(options.maxConnections)
   /** Connections that are nobody's yet: they have not told whether TLS comes. */
   const silent = new Set<Socket>()
   // Paused: whoever serves the socket decides how it is read.
-  const server = createServer(
-    { allowHalfOpen: true, noDelay: true, keepAlive: true, pauseOnConnect: true },
-    (socket) => {
-      if (connectionCount >= options.maxConnections) {
-        options.logger.warn('server.connection.over_limit', { peer: addressOf(socket), limit: options.maxConnections })
-        socket.destroy()
-        return
-      }
-      connectionCount++
-      const context = secureContext
-      const served = context === null ? servePlain(socket, options) : sniff(socket, options, context, silent)
-      served.once('close', () => connectionCount--)
-    },
-  )
+  const server = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (socket) => {
+    if (!count.enter()) {
+      options.logger.warn('server.connection.over_limit', { peer: addressOf(socket), limit: options.maxConnections })
+      socket.destroy()
+      return
+    }
+    socket.setKeepAlive(KEEP_ALIVE)
+    const context = secureContext
+    const served = context === null ? servePlain(socket, options) : sniff(socket, options, context, silent)
+    served.once('close', () => count.left())
+  })
   await listen(server, options, options.logger)
   const bound = server.address()
   const port = typeof bound === 'object' && bound !== null ? bound.port : options.port
   return {
     host: options.host,
     port,
-    get connectionCount() {
-      return connectionCount
-    },
+    occupancy: count,
     replaceCertificate(certificatePem, privateKeyPem) {
       secureContext = secureContextOf({ certificatePem, privateKeyPem })
     },

@@ -11,6 +11,8 @@ import { createServer as createSecureServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Logger } from '../../logger.ts'
+import { ConnectionCount } from '../connection-count.ts'
+import { KEEP_ALIVE } from '../keep-alive.ts'
 import { watchHandshakes } from '../tls-handshakes.ts'
 import { unacknowledgedBytesOf, unsentBytesOf } from '../unsent-bytes.ts'
 import type { ByteSession, ByteTransport } from './byte-session.ts'
@@ -42,15 +44,13 @@ export interface WebsocketListener extends Listener {
 
 /** @throws {EdgeError} EDGE_ADDRESS_IN_USE, EDGE_IO. */
 export async function listenWebsocket(options: WebsocketListenerOptions): Promise<WebsocketListener> {
-  let connectionCount = 0
+  const count = new ConnectionCount(options.maxConnections)
   const http = {
     headersTimeout: HANDSHAKE_TIMEOUT_MS,
     requestTimeout: HANDSHAKE_TIMEOUT_MS,
     connectionsCheckingInterval: TIMEOUT_CHECK_MS,
     maxHeaderSize: MAX_HEAD_BYTES,
     noDelay: true,
-    // A client that is gone without a word would keep its place for ever.
-    keepAlive: true,
   }
   const refusePlain: RequestListener = (_request, response) => {
     response.writeHead(426, { upgrade: 'websocket', connection: 'close', 'content-length': 0 }).end()
@@ -59,18 +59,21 @@ export async function listenWebsocket(options: WebsocketListenerOptions): Promis
   const secured = tls === undefined ? null : createSecureServer({ ...http, ...pemsOf(tls) }, refusePlain)
   const server = secured ?? createServer(http, refusePlain)
   const endHandshakes = secured === null ? () => {} : watchHandshakes(secured)
+  server.on('connection', (socket: Socket) => void socket.setKeepAlive(KEEP_ALIVE))
   server.maxConnections = options.maxConnections + MAX_HANDSHAKES
-  server.on('drop', () => options.logger.warn('server.websocket.over_limit', { limit: server.maxConnections }))
+  server.on('drop', () => {
+    count.refusedConnections++
+    options.logger.warn('server.websocket.over_limit', { limit: server.maxConnections })
+  })
   server.on('upgrade', (request, socket, head) => {
     socket.on('error', (error: Error) => options.logger.debug('server.websocket.error', { error: error.message }))
     const key = keyOf(request)
     if (key === null) return refuse(socket, '400 Bad Request')
-    if (connectionCount >= options.maxConnections) {
+    if (!count.enter()) {
       options.logger.warn('server.websocket.over_limit', { limit: options.maxConnections })
       return refuse(socket, '503 Service Unavailable')
     }
-    connectionCount++
-    socket.once('close', () => connectionCount--)
+    socket.once('close', () => count.left())
     socket.write(
       `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${acceptOf(key)}\r\n\r\n`,
     )
@@ -81,9 +84,7 @@ export async function listenWebsocket(options: WebsocketListenerOptions): Promis
   return {
     host: options.host,
     port: typeof bound === 'object' && bound !== null ? bound.port : options.port,
-    get connectionCount() {
-      return connectionCount
-    },
+    occupancy: count,
     replaceCertificate(certificatePem, privateKeyPem) {
       secured?.setSecureContext(pemsOf({ certificatePem, privateKeyPem }))
     },

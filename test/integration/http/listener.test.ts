@@ -42,7 +42,7 @@ test('a peer that does not take its answer is given up', async (context) => {
   socket.write(GET)
   await once(socket, 'readable')
   // Nothing is read from here on: what was not taken goes with the connection.
-  await eventually(() => listener.connectionCount === 0, 'the end of the connection')
+  await eventually(() => listener.occupancy.openConnections === 0, 'the end of the connection')
   let sizeBytes = 0
   socket.on('data', (bytes: Buffer) => {
     sizeBytes += bytes.length

@@ -25,7 +25,16 @@ async function listen(): Promise<{ server: Server; report: ListenerReport }> {
   const port = typeof address === 'object' && address !== null ? address.port : 0
   return {
     server,
-    report: { name: 'tcp', isEnabled: true, state: 'running', cause: '', host: '0.0.0.0', port, isTcp: true },
+    report: {
+      name: 'tcp',
+      isEnabled: true,
+      state: 'running',
+      cause: '',
+      host: '0.0.0.0',
+      port,
+      isTcp: true,
+      isFull: false,
+    },
   }
 }
 
@@ -66,6 +75,7 @@ test('listeners that are off or not probed count as they say', async () => {
     host: '0.0.0.0',
     port: 1,
     isTcp: false,
+    isFull: false,
   } as const
   const off = { ...udp, name: 'websocket', isEnabled: false }
   const failed = { ...udp, name: 'webtransport', state: 'failed', cause: 'address in use' } as const

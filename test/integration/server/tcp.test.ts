@@ -267,10 +267,10 @@ describe('TLS', () => {
     const looker = connect(listener.port, '127.0.0.1')
     looker.end()
     await once(looker.resume(), 'close')
-    await eventually(() => listener.connectionCount === 0, 'the connection is gone')
+    await eventually(() => listener.occupancy.openConnections === 0, 'the connection is gone')
 
     const silent = connect(listener.port, '127.0.0.1').on('error', () => {})
-    await eventually(() => listener.connectionCount === 1, 'the connection is accepted')
+    await eventually(() => listener.occupancy.openConnections === 1, 'the connection is accepted')
     const ended = once(silent.resume(), 'close')
     await listener.close()
     await ended
