@@ -258,6 +258,8 @@ export interface Broker {
     receipt: Receipt,
     tag?: ProducerTag,
   ): SendResult
+  /** Whether there may be a topic that the caller may send to. */
+  maySend(caller: Caller): boolean
   /** Hot polls answer at once; cold ones, and group polls that wait for nothing, as a promise. */
   poll(caller: Caller, request: PollRequest): PollResult | Promise<PollResult>
   /** So many bytes of answers more, or fewer, wait for peers to take them: with too many, polls answer little. */

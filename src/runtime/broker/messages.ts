@@ -11,7 +11,7 @@ import { usableMemoryBytes } from './machine-stats.ts'
 import { answerLimit, currentOffset, fittingAsText, lastOffsetOf, type StartingPoint, startOffset } from './polling.ts'
 import { hasPersistedOffsets } from './topic-options.ts'
 
-type Messages = Pick<Broker, 'send' | 'poll' | 'answersLeft' | 'flush' | 'partition'>
+type Messages = Pick<Broker, 'send' | 'maySend' | 'poll' | 'answersLeft' | 'flush' | 'partition'>
 
 /** Who polls which partition, once names are resolved. */
 interface PollTarget {
@@ -46,6 +46,10 @@ export function createMessages(context: BrokerContext): Messages {
       }
       const { baseOffset, promise, isDropped } = partition.append(batch, receipt, tag)
       return { streamId: id, topicId: ofTopic, partitionId: partition.partitionId, baseOffset, promise, isDropped }
+    },
+
+    maySend(caller) {
+      return caller.userId !== null && context.rights.isAllowedSomewhere(caller.userId, 'send')
     },
 
     poll(caller, request) {

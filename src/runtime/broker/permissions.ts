@@ -117,6 +117,17 @@ export function isAllowed(rights: Rights, action: Action, streamId?: number, top
   return topicId !== undefined && ((stream.topics.get(topicId) ?? 0) & rule.topic) !== 0
 }
 
+/** Whether the rights allow the action in any stream or topic, or in all. */
+export function isAllowedSomewhere(rights: Rights, action: Action): boolean {
+  const rule = RULES[action]
+  if ((rights.global & rule.global) !== 0) return true
+  for (const { mask, topics } of rights.streams.values()) {
+    if ((mask & rule.stream) !== 0) return true
+    for (const each of topics.values()) if ((each & rule.topic) !== 0) return true
+  }
+  return false
+}
+
 interface TopicsAndMessages {
   readonly manageTopics: boolean
   readonly readTopics: boolean

@@ -2,7 +2,15 @@
 import { EdgeError } from '../../errors.ts'
 import type { MetadataStore, UserRow } from '../../log/index.ts'
 import type { Caller } from './api.ts'
-import { type Action, ALL_PERMISSIONS, compileRights, isAllowed, NO_RIGHTS, type Rights } from './permissions.ts'
+import {
+  type Action,
+  ALL_PERMISSIONS,
+  compileRights,
+  isAllowed,
+  isAllowedSomewhere,
+  NO_RIGHTS,
+  type Rights,
+} from './permissions.ts'
 import { decodePermissions } from './permissions-json.ts'
 
 export const ROOT_USER_ID = 0
@@ -35,6 +43,12 @@ export class RightsBook {
   isAllowed(userId: number, action: Action, streamId: number, topicId: number): boolean {
     const row = this.metadata.users.get(userId)
     return row !== undefined && isAllowed(this.rightsOf(row), action, streamId, topicId)
+  }
+
+  /** Whether there may be a stream or a topic in which the user may do `action`. */
+  isAllowedSomewhere(userId: number, action: Action): boolean {
+    const row = this.metadata.users.get(userId)
+    return row !== undefined && isAllowedSomewhere(this.rightsOf(row), action)
   }
 
   /** The user the caller acts for. @throws EDGE_UNAUTHENTICATED. */

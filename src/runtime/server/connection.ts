@@ -16,11 +16,12 @@ import { logGivenUp, logRefused } from './connection-log.ts'
 import { MAX_SENDS_IN_FLIGHT, OUTPUT_GATHER_BYTES, SMALL_REQUEST_BYTES, UNDECIDED_TIMEOUT_MS } from './defaults.ts'
 import type { IncomingRequest, Protocol, Reply } from './protocol.ts'
 import { BudgetShare } from './request-budget.ts'
-import { isLargelyAnswered, refusalOfSize } from './request-size.ts'
+import { isLargelyAnswered, refusalOfBegun, refusalOfSize } from './request-size.ts'
 import { decodeSend, SendQueue } from './send-queue.ts'
 import { SentReplies } from './sent-replies.ts'
 import type { ServerContext } from './server-context.ts'
 import { ServerSession } from './server-session.ts'
+import type { StreamOwner } from './stream-owner.ts'
 import { type Overdue, TimeLimits } from './time-limits.ts'
 import type { Waiters } from './waiters.ts'
 
@@ -29,22 +30,6 @@ type Wait = 'answer' | 'sends' | 'room' | 'budget' | 'turn' | 'output'
 
 /** What is read ahead while a request waits; more is left in the transport. */
 const READ_AHEAD_BYTES = 64 * 1024
-
-/** What a stream has from the connection it belongs to. */
-export interface StreamOwner {
-  readonly binding: ClientBinding
-  /** The peer does not take its replies; `outputRoom` tells when it does. */
-  readonly isOutputFull: boolean
-  readonly outputRoom: Waiters
-  /** Whether one more answer that may be large may be read for; `outputRoom` tells that, too. */
-  readonly mayReadLarge: boolean
-  /** Such an answer is under way. @returns what to call when it is there. */
-  beginLarge(): () => void
-  /** So many bytes more, or fewer, wait for the peer. */
-  outputLeft(changeBytes: number): void
-  /** What came on a stream was no request. */
-  refused(): void
-}
 
 export class Connection implements ByteSession {
   private readonly server: ServerContext
@@ -299,7 +284,7 @@ export class Connection implements ByteSession {
     this.share.release()
     try {
       if (heldFrame !== null) this.refuseForRoom(heldFrame)
-      else this.refuseForBudget()
+      else this.refuseBegun(new EdgeError('EDGE_BACKPRESSURE', 'too many large requests at once: try again'))
     } catch (error) {
       this.refuseFraming(toEdgeError(error))
       return
@@ -321,11 +306,10 @@ export class Connection implements ByteSession {
   }
 
   /** The rest of the request is dropped as it comes: the connection goes on behind it. */
-  private refuseForBudget(): void {
-    const { protocol } = this.bind()
-    const request = protocol.decode(this.session.drop())
+  private refuseBegun(error: EdgeError): void {
+    const request = this.bind().protocol.decode(this.session.drop())
     this.countRequest()
-    this.sends.open(request).fail(new EdgeError('EDGE_BACKPRESSURE', 'too many large requests at once: try again'))
+    this.refuse((writer) => request.writeFailure(writer, error))
   }
 
   private sendSettled(): void {
@@ -410,8 +394,15 @@ export class Connection implements ByteSession {
     const announced = this.session.announcedBytes
     if (announced <= SMALL_REQUEST_BYTES || this.share.isHeld) return
     // Or anybody could take all there is with two headers, and say nothing more.
-    if ((this.binding.bound?.caller.userId ?? null) === null) {
+    const { bound } = this.binding
+    if (bound === null || bound.caller.userId === null) {
       throw new EdgeError('EDGE_FRAME_TOO_LARGE', `request of ${announced} bytes from a client that is not logged in`)
+    }
+    const request = bound.protocol.decode(this.session.begunView())
+    const error = refusalOfBegun(request, announced, bound.caller, this.server.broker)
+    if (error !== null) {
+      this.refuseBegun(error)
+      return
     }
     // Another connection's turn, which gives a share back, may be on the stack.
     const granted = () => queueMicrotask(() => this.resumeFrom('budget'))

@@ -101,6 +101,12 @@ export class ServerSession {
     return this.assembler?.isDropping ?? false
   }
 
+  /** @returns what has come of the request that has begun, its head at least; valid until the next call. */
+  begunView(): Uint8Array {
+    assert(this.assembler !== null && this.announcedBytes > 0, 'what is looked at has begun')
+    return this.assembler.heldView()
+  }
+
   /** Gives up the request that has begun. @returns what has come of it, its head at least; valid until the next call. */
   drop(): Uint8Array {
     const sizeBytes = this.announcedBytes

@@ -4,9 +4,10 @@
  */
 import type { ByteSession, ByteTransport, StreamCarrier, StreamSession } from './byte-session.ts'
 import { ClientBinding } from './client-binding.ts'
-import { Connection, type StreamOwner } from './connection.ts'
+import { Connection } from './connection.ts'
 import { MAX_LARGE_ANSWERS, MAX_LEFT_OUTPUT_BYTES, MAX_REFUSED_STREAMS } from './defaults.ts'
 import type { ServerContext } from './server-context.ts'
+import type { StreamOwner } from './stream-owner.ts'
 import { Waiters } from './waiters.ts'
 
 /** Application codes that Apache's server closes its QUIC connections with. */

@@ -55,6 +55,12 @@ export class FrameAssembler {
     return this.#dropBytes > 0
   }
 
+  /** @returns what has come and was not handed out; valid until the next call. */
+  heldView(): Uint8Array {
+    this.keep()
+    return this.#held.subarray(this.#heldStart, this.#heldEnd)
+  }
+
   /**
    * Drops the next frame: what has come of it now, the rest as it comes.
    *

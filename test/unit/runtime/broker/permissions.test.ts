@@ -5,6 +5,7 @@ import {
   ALL_PERMISSIONS,
   compileRights,
   isAllowed,
+  isAllowedSomewhere,
   NO_RIGHTS,
 } from '../../../../src/runtime/broker/permissions.ts'
 import {
@@ -99,7 +100,14 @@ describe('what a right allows', () => {
     ['topic send_messages', onTopic('sendMessages'), ['send']],
   ]
   for (const [name, permissions, actions] of CASES) {
-    test(name, () => assert.deepEqual(allowed(permissions), actions))
+    test(name, () => {
+      assert.deepEqual(allowed(permissions), actions)
+      const rights = compileRights(permissions)
+      assert.deepEqual(
+        ACTIONS.filter((action) => isAllowedSomewhere(rights, action)),
+        actions,
+      )
+    })
   }
 })
 

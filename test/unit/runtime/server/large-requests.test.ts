@@ -134,6 +134,22 @@ describe('large requests', () => {
     assert.equal(it.transport.isEnded, false)
   })
 
+  test('that nobody would carry out are refused by their head, and take nothing of the budget', async () => {
+    await using it = await openConnection()
+    await it.ready()
+    const { broker, root } = it.world
+    await broker.createUser(root, { username: 'nobody', password: 'nobody', isActive: true, permissions: null })
+    const body = { username: 'nobody', password: 'nobody', version: '', context: '' }
+    it.connection.receive(frameOf({ code: CODE.loginUser, body }))
+    await eventually(() => it.transport.statuses().length === 1)
+    const request = send('x'.repeat(150_000))
+    it.connection.receive(request.subarray(0, 1000))
+    assert.deepEqual(it.transport.statuses(), [0, 41])
+    assert.equal(it.server.budget.inUseBytes, 0)
+    it.connection.receive(Buffer.concat([request.subarray(1000), PING]))
+    assert.deepEqual(it.transport.statuses(), [0, 41, 0])
+  })
+
   test('are not begun for a client that is not logged in, and take nothing of the budget', async () => {
     await using it = await openConnection(200_000)
     it.connection.receive(head(150_000))
