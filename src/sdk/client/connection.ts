@@ -45,12 +45,15 @@ export interface ConnectionSettings {
 export interface RequestOptions {
   /** Replaces the connection's patience. After it the connection is given up: its answers are out of step. */
   readonly timeoutMs?: number
+  /** The same, and is told what came of it. */
+  readonly patience?: Patience
   /** Added to it: what is large takes its time on a slow link. */
   readonly transferMs?: number
 }
 
 interface Caller {
   readonly sentUs: number
+  readonly patience: Patience
   resolve(body: ResponseBody<CommandCode>): void
   reject(error: EdgeError): void
 }
@@ -275,15 +278,15 @@ export class Connection {
   ): Promise<{ answer: Promise<ResponseBody<C>>; requestNumber: bigint }> {
     if (this.#session.table.size >= this.#settings.maxInFlight) await this.#slot()
     if (this.#error) throw this.#error
-    const { patience, clock } = this.#settings
-    const { timeoutMs = patience.timeoutUs / US_MS, transferMs = 0 } = options
+    const { clock } = this.#settings
+    const { patience = this.#settings.patience, timeoutMs = patience.timeoutUs / US_MS, transferMs = 0 } = options
     const nowUs = clock.monotonicUs()
     const deadlineUs = nowUs + (timeoutMs + transferMs) * US_MS
     const encoded = this.#encode({ code, body } as unknown as Request, deadlineUs, repeatOf)
     this.#lastSentUs = nowUs
     const { promise, resolve, reject } = Promise.withResolvers<ResponseBody<C>>()
     // The session decodes by the same code that the request was made with.
-    this.#callers.set(encoded.id, { sentUs: nowUs, resolve: resolve as Caller['resolve'], reject })
+    this.#callers.set(encoded.id, { sentUs: nowUs, patience, resolve: resolve as Caller['resolve'], reject })
     this.#armTimer()
     this.#transport.write(encoded.bytes)
     return { answer: promise, requestNumber: encoded.requestNumber }
@@ -320,9 +323,8 @@ export class Connection {
   }
 
   #answered(completion: Completion): void {
-    const { patience, clock } = this.#settings
-    const sentUs = this.#callers.get(completion.id)?.sentUs
-    if (sentUs !== undefined) patience.answered(clock.monotonicUs() - sentUs)
+    const caller = this.#callers.get(completion.id)
+    caller?.patience.answered(this.#settings.clock.monotonicUs() - caller.sentUs)
     this.#complete(completion)
   }
 
@@ -343,9 +345,9 @@ export class Connection {
   }
 
   #checkDeadlines(): void {
-    const { patience, clock } = this.#settings
-    if (this.#session.table.hasExpired(clock.monotonicUs())) {
-      patience.timedOut()
+    const expired = this.#session.table.expired(this.#settings.clock.monotonicUs())
+    if (expired !== undefined) {
+      this.#callers.get(expired.id)?.patience.timedOut()
       this.abort(new EdgeError('EDGE_UPSTREAM_TIMEOUT', `${this.peer}: no answer in time`))
     } else {
       this.#armTimer()

@@ -38,9 +38,9 @@ export class RequestTable {
     return index < 0 ? undefined : this.#pending.splice(index, 1)[0]
   }
 
-  hasExpired(nowUs: number): boolean {
-    const deadlineUs = this.nextDeadlineUs
-    return deadlineUs !== null && deadlineUs <= nowUs
+  /** @returns the oldest request that has waited too long, if one has. */
+  expired(nowUs: number): PendingRequest | undefined {
+    return this.#pending.find(({ deadlineUs }) => deadlineUs <= nowUs)
   }
 
   /** Takes out everything: the connection is gone. */
