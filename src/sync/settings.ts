@@ -69,7 +69,7 @@ export const SYNC_UPSTREAM_SETTINGS = {
   ),
   tail_scan_max_count: integer(
     { default: D.tailScanMaxCount, min: 1, max: 1_000_000_000 },
-    'Without a cursor, so many messages of the upstream are searched for ours before a topic is taken as new there.',
+    'Without a cursor, or below where it has our newest record, so many messages of the upstream are searched for ours before a topic is taken as new there.',
   ),
   max_bytes_per_second: size(
     { default: D.maxBytesPerSecond, min: 0, max: 10 * GIB },

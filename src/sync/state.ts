@@ -1,6 +1,6 @@
 /** What sync is doing, for page, health, metrics and CLI: plain values, no secrets. Types only. */
 import type { ErrorCode } from '../errors.ts'
-import type { ForwarderState } from './core/forwarder-protocol.ts'
+import type { ForwarderState } from './core/forwarder-state.ts'
 import type { LinkFailureKind, LinkState } from './core/link.ts'
 
 export interface SyncState {

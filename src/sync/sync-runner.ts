@@ -4,10 +4,9 @@ import { EdgeError, messageOf } from '../errors.ts'
 import { describeTarget } from '../sdk/index.ts'
 import type { Sync } from './api.ts'
 import type { ForwarderView } from './core/forwarder-protocol.ts'
+import { LinkPace } from './core/link-pace.ts'
 import { idPrefix } from './core/message-id.ts'
-import { RoundTrip } from './core/round-trip.ts'
 import type { Route } from './core/route.ts'
-import { TransferRate } from './core/transfer-rate.ts'
 import { SYNC_DEFAULTS } from './defaults.ts'
 import { openBinaryUpstream } from './io/binary-upstream.ts'
 import { openHttpUpstream } from './io/http-upstream.ts'
@@ -74,20 +73,17 @@ export class SyncRunner implements Sync {
   }
 
   #loopOf(settings: UpstreamSettings): UpstreamLoop {
-    const roundTrip = new RoundTrip({
+    const pace = new LinkPace({
       initialUs: settings.requestTimeoutInitialMs * US_MS,
       minUs: settings.requestTimeoutMinMs * US_MS,
       maxUs: settings.requestTimeoutMaxMs * US_MS,
-    })
-    const transferRate = new TransferRate({
       usualBytesPerSecond: settings.slowestBytesPerSecond,
-      maxUs: settings.requestTimeoutMaxMs * US_MS,
     })
     const { clock } = this.#ports
     const open: OpenUpstream =
       settings.target.scheme === 'http'
-        ? (signal) => openHttpUpstream({ ...settings, clock, roundTrip, transferRate }, signal)
-        : (signal) => openBinaryUpstream({ ...settings, clock, roundTrip, transferRate }, signal)
+        ? (signal) => openHttpUpstream({ ...settings, clock, pace }, signal)
+        : (signal) => openBinaryUpstream({ ...settings, clock, pace }, signal)
     const loop: UpstreamLoop = new UpstreamLoop(settings, this.#ports, open, () => this.#reached(loop))
     return loop
   }

@@ -13,6 +13,9 @@ const CALM: LinkWorldOptions = {
   shortLived: 0,
   isInOrder: true,
   dailyBudgetBytes: 0,
+  bytesPerSecond: Number.POSITIVE_INFINITY,
+  recordBytes: [],
+  foreignCount: 0,
 }
 const HOSTILE = { loseReply: 0.03, shortLived: 0.5 }
 const TOTAL = 80
@@ -71,4 +74,12 @@ test('nor where requests are served all at once, and a record ends them all', ()
 test('links that come and go while the budget is used up cost no record', () => {
   forSeeds({ ...HOSTILE, ...METERED })
   forSeeds({ ...HOSTILE, ...METERED, partitionCount: 3, deadly: DEADLY, refused: REFUSED })
+})
+
+test('on a link that is slow for the size of the records looks at them get through, also at pages of others', () => {
+  const slow = { bytesPerSecond: 20_000, loseReply: 0.03, recordBytes: [40_000, 100, 100_000, 5000] }
+  forSeeds(slow)
+  forSeeds({ ...slow, isInOrder: false })
+  // What was searched on a link that ended is not searched again: there is more than one link can carry.
+  forSeeds({ ...slow, foreignCount: 3 })
 })

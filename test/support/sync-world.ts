@@ -76,6 +76,7 @@ export class SyncWorld {
   #isUp = false
   #upstreamLife = 0
   #edgeLife = 0
+  #topicLife = 0
   /** The upstream serves one connection in order. */
   #busyUntilUs = 0
   #lastRead: { from: bigint; end: bigint } | null = null
@@ -225,7 +226,10 @@ export class SyncWorld {
         })
         return
       case 'ensure-topic':
-        this.#request(() => ({ type: 'topic-ready', ticket: effect.ticket }), effect.ticket)
+        this.#request(
+          () => ({ type: 'topic-ready', ticket: effect.ticket, incarnation: `${this.#topicLife}` }),
+          effect.ticket,
+        )
         return
       case 'poll-tail':
         this.#request(() => ({ type: 'tail', ticket: effect.ticket, page: this.#poll(effect.request) }), effect.ticket)
@@ -319,6 +323,7 @@ export class SyncWorld {
   }
 
   #remakeTopic(): void {
+    this.#topicLife += 1
     this.upstream = []
     this.upstreamStart = 0
     this.#at(this.random.below(LOOK_US), () => this.#feed({ type: 'topic-lost' }))
@@ -342,7 +347,7 @@ export class SyncWorld {
     const count = Math.min(request.count, 1 + this.random.below(request.count * 2))
     const ids = this.upstream.slice(from, from + count)
     const messages = ids.map((id, index) => ({ offset: BigInt(from + index), id }))
-    return { currentOffset: BigInt(Math.max(0, this.upstream.length - 1)), messages }
+    return { currentOffset: BigInt(Math.max(0, this.upstream.length - 1)), messages, sizeBytes: 0 }
   }
 
   #send(effect: Extract<Effect, { type: 'send' }>): void {

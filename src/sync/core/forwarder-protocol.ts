@@ -5,27 +5,16 @@ import type { Cursor } from '../ports.ts'
 import type { BatchBounds } from './batcher.ts'
 import type { FailureKind } from './failure.ts'
 import type { ForwarderCounters } from './forwarder-counters.ts'
+import type { ForwarderState } from './forwarder-state.ts'
 import type { Finding } from './reconcile.ts'
 import type { TailPage, TailRequest } from './tail.ts'
-
-export type ForwarderState =
-  | 'offline' // the link is down; it says why
-  | 'resolving' // makes sure that stream, topic and partition are there
-  | 'in-doubt' // reads the upstream's tail
-  | 'settling' // waits before it looks again for a send whose answer was lost
-  | 'reading' // waits for a free slot and reads the local log
-  | 'paused' // a batch waits for the budget of the link, or for its turn on it
-  | 'sending' // one batch is on its way
-  | 'caught-up' // everything durable is upstream
-  | 'waiting' // pauses after an error
-  | 'blocked' // named trouble that only an operator ends; tried again slowly
-  | 'quarantining' // a refused record is on its way to the dead letters
 
 export type Input =
   | { readonly type: 'link-up' }
   | { readonly type: 'link-down'; readonly error: EdgeError }
   | { readonly type: 'appended'; readonly logStart: bigint; readonly durableEnd: bigint }
-  | { readonly type: 'topic-ready'; readonly ticket: number }
+  /** Another incarnation: a topic of that name that was made anew. */
+  | { readonly type: 'topic-ready'; readonly ticket: number; readonly incarnation: string }
   | { readonly type: 'tail'; readonly ticket: number; readonly page: TailPage }
   | { readonly type: 'read'; readonly ticket: number; readonly read: ReadSummary }
   /** The batch is handed to the link: from now on it may arrive. */
@@ -95,7 +84,8 @@ export interface ForwarderOptions {
 
 export interface ForwarderView {
   readonly state: ForwarderState
-  readonly stateSinceUs: number
+  /** When it last got on, or had nothing to do. */
+  readonly progressUs: number
   readonly nextAttemptUs: number | null
   readonly reason: EdgeError | null
   readonly confirmedOffset: bigint | null

@@ -20,28 +20,19 @@ import type {
   Effect,
   Failure,
   ForwarderOptions,
-  ForwarderState,
   ForwarderView,
   Input,
   Question,
   ReadSummary,
   Report,
 } from './forwarder-protocol.ts'
+import { type ForwarderState, LOOKS_BY_ITSELF, NEEDING_SLOT } from './forwarder-state.ts'
 import { KNOWN_INCARNATIONS } from './message-id.ts'
 import { OffsetRanges } from './offset-ranges.ts'
 import { type Finding, reconcile } from './reconcile.ts'
 import { Suspicion } from './suspicion.ts'
-import { type TailPage, TailScan, type TailVerdict } from './tail.ts'
-
-const NEEDING_SLOT: ReadonlySet<ForwarderState> = new Set(['reading', 'paused', 'sending', 'quarantining'])
-/** States that read the upstream's tail before anything is sent, whatever they are told. */
-const LOOKS_BY_ITSELF: ReadonlySet<ForwarderState> = new Set([
-  'offline',
-  'resolving',
-  'waiting',
-  'quarantining',
-  'blocked',
-])
+import type { TailPage, TailVerdict } from './tail.ts'
+import { anchorOf, TailSearch } from './tail-search.ts'
 
 export class Forwarder {
   readonly #options: ForwarderOptions
@@ -56,7 +47,7 @@ export class Forwarder {
   /** So does what this one has sent: nothing of ours can be upstream from here on, but a copy of this store may have sent some. */
   #sentEnd: bigint
   #state: ForwarderState = 'offline'
-  #stateSinceUs: number
+  #progressUs: number
   #ticket = 0
   #cursor: Cursor | undefined
   #incarnation: number
@@ -64,13 +55,12 @@ export class Forwarder {
   #durableEnd: bigint
   #nextOffset: bigint
   #hasReconciled = false
-  #scan: TailScan | null = null
-  #scanStartedUs = 0
+  /** Of the topic that was searched last. */
+  #topicIncarnation = ''
   /** Where the first of our records would land upstream: what lower bounds are counted from. */
   #upstreamBase = 0n
   #isLinkUp = false
-  /** Goes down when others' messages make an answer too large for us. */
-  #tailPageCount: number
+  readonly #search: TailSearch
   /** A send below `end` may be on its way since then. */
   #doubt: { sinceUs: number; end: bigint; count: number } | null
   #read: ReadSummary | null = null
@@ -86,8 +76,8 @@ export class Forwarder {
     this.#batcher = new Batcher(options.bounds)
     this.#backoff = new Backoff(options.retry, options.random)
     this.#suspicion = new Suspicion(options.maxRefusals)
-    this.#stateSinceUs = nowUs
-    this.#tailPageCount = options.tailPageCount
+    this.#progressUs = nowUs
+    this.#search = new TailSearch(options.tailPageCount)
     this.#cursor = options.cursor
     this.#incarnation = options.cursor?.incarnation ?? 0
     this.#logStart = options.logStart
@@ -114,7 +104,7 @@ export class Forwarder {
   view(): ForwarderView {
     return {
       state: this.#state,
-      stateSinceUs: this.#stateSinceUs,
+      progressUs: this.#progressUs,
       nextAttemptUs: this.#wakeAtUs,
       reason: this.#reason,
       confirmedOffset: this.#cursor?.confirmedOffset ?? null,
@@ -128,10 +118,18 @@ export class Forwarder {
     this.#effects = []
     // An answer to a question that was given up since: the tail read that followed knows better.
     if ('ticket' in input && !this.awaits(input.ticket)) return this.#effects
+    const before = this.#nextOffset
+    const hadWork = before < this.#durableEnd
+    this.#take(input, nowUs)
+    if (this.#nextOffset > before || !hadWork) this.#progressUs = nowUs
+    return this.#effects
+  }
+
+  #take(input: Input, nowUs: number): void {
     switch (input.type) {
       case 'link-up':
         this.#isLinkUp = true
-        if (this.#state === 'offline') this.#resolve(nowUs)
+        if (this.#state === 'offline') this.#resolve()
         break
       case 'link-down':
         this.#linkDown(input.error, nowUs)
@@ -139,9 +137,11 @@ export class Forwarder {
       case 'appended':
         this.#logStart = input.logStart
         this.#durableEnd = input.durableEnd
-        if (this.#state === 'caught-up') this.#readNext(nowUs)
+        if (this.#state === 'caught-up') this.#readNext()
         break
       case 'topic-ready':
+        if (input.incarnation !== this.#topicIncarnation) this.#search.forget()
+        this.#topicIncarnation = input.incarnation
         this.#startScan(nowUs)
         break
       case 'tail':
@@ -151,7 +151,7 @@ export class Forwarder {
         this.#readDone(input.read, nowUs)
         break
       case 'sent':
-        this.#sent(nowUs)
+        this.#sent()
         break
       case 'confirmed':
         this.#confirmed(input.upstreamBaseOffset, nowUs)
@@ -160,7 +160,7 @@ export class Forwarder {
         this.#failed(input.failure, nowUs)
         break
       case 'dead-letter-kept':
-        this.#deadLetterKept(nowUs)
+        this.#deadLetterKept()
         break
       case 'topic-lost':
         this.#topicLost(nowUs)
@@ -172,7 +172,6 @@ export class Forwarder {
         if (this.#state === 'waiting' || this.#state === 'blocked') this.#wake(nowUs)
         break
     }
-    return this.#effects
   }
 
   // ---- link ------------------------------------------------------------------------------------------------------------
@@ -183,16 +182,17 @@ export class Forwarder {
     // A dead letter is kept locally: it is finished first, or the record would be refused, and kept, once more.
     if (this.#state === 'quarantining') return
     if (this.#state === 'sending') this.#sendLost(error, nowUs)
-    this.#enter('offline', nowUs)
+    if (this.#state === 'in-doubt') this.#search.failed(error.code)
+    this.#enter('offline')
     this.#ticket += 1
   }
 
-  #resolve(nowUs: number): void {
+  #resolve(): void {
     if (!this.#isLinkUp) {
-      this.#enter('offline', nowUs)
+      this.#enter('offline')
       return
     }
-    this.#enter('resolving', nowUs)
+    this.#enter('resolving')
     this.#ask({ type: 'ensure-topic' })
   }
 
@@ -200,31 +200,24 @@ export class Forwarder {
   #topicLost(nowUs: number): void {
     if (LOOKS_BY_ITSELF.has(this.#state)) return
     if (this.#state === 'sending') this.#markDoubt(nowUs)
-    this.#resolve(nowUs)
+    this.#resolve()
   }
 
   #wake(nowUs: number): void {
     if (this.#state === 'settling') this.#startScan(nowUs)
-    else this.#resolve(nowUs)
+    else this.#resolve()
   }
 
   // ---- doubt -----------------------------------------------------------------------------------------------------------
 
   #startScan(nowUs: number): void {
-    this.#enter('in-doubt', nowUs)
-    const prefixes = Array.from({ length: KNOWN_INCARNATIONS + this.#incarnation }, (_, index) =>
-      this.#options.idPrefix(index),
-    )
-    const wasNeverSent = this.#wasNeverSent
-    const hasCursor = this.#cursor !== undefined
-    this.#scan = new TailScan({
-      prefixes,
-      pageCount: this.#tailPageCount,
-      // Where nothing can be there, the newest message is read for its offset alone.
-      maxCount: wasNeverSent ? 1 : hasCursor ? Number.MAX_SAFE_INTEGER : this.#options.tailScanMaxCount,
-    })
-    this.#scanStartedUs = nowUs
-    this.#ask({ type: 'poll-tail', request: this.#scan.request })
+    this.#enter('in-doubt')
+    const { idPrefix, tailScanMaxCount } = this.#options
+    const prefixes = Array.from({ length: KNOWN_INCARNATIONS + this.#incarnation }, (_, index) => idPrefix(index))
+    // Where nothing can be there, the newest message is read for its offset alone.
+    const maxCount = this.#wasNeverSent ? 1 : tailScanMaxCount
+    const anchor = anchorOf(this.#cursor, this.#hasReconciled && this.#doubt === null)
+    this.#ask({ type: 'poll-tail', request: this.#search.begin({ prefixes, maxCount, anchor }, nowUs) })
   }
 
   get #wasNeverSent(): boolean {
@@ -232,9 +225,10 @@ export class Forwarder {
   }
 
   #tail(page: TailPage, nowUs: number): void {
-    const verdict = this.#scan?.accept(page)
-    if (verdict) this.#reconcile(verdict, nowUs)
-    else if (this.#scan) this.#ask({ type: 'poll-tail', request: this.#scan.request })
+    const next = this.#search.accept(page)
+    if (next === null) return
+    if ('count' in next) this.#ask({ type: 'poll-tail', request: next })
+    else this.#reconcile(next, nowUs)
   }
 
   #reconcile(verdict: TailVerdict, nowUs: number): void {
@@ -251,8 +245,8 @@ export class Forwarder {
     const doubt = this.#doubt
     if (doubt !== null && resume.nextOffset < doubt.end) {
       const settledUs = doubt.sinceUs + this.#options.settleUs
-      if (this.#scanStartedUs < settledUs) {
-        this.#enter('settling', nowUs)
+      if (this.#search.startedUs < settledUs) {
+        this.#enter('settling')
         this.#wakeAt(settledUs)
         return
       }
@@ -271,7 +265,7 @@ export class Forwarder {
     if (resume.cursor) this.#commit(resume.cursor)
     if (!isLimitExpected) this.#account(finding)
     const vain = this.#forgetting.vainReason(finding)
-    if (vain === null) this.#readNext(nowUs)
+    if (vain === null) this.#readNext()
     else this.#block(vain, nowUs)
   }
 
@@ -284,17 +278,17 @@ export class Forwarder {
 
   // ---- sending ---------------------------------------------------------------------------------------------------------
 
-  #readNext(nowUs: number): void {
+  #readNext(): void {
     if (this.#nextOffset < this.#logStart) this.#giveUpGap(this.#logStart)
     if (this.#nextOffset >= this.#durableEnd) {
-      this.#enter('caught-up', nowUs)
+      this.#enter('caught-up')
       return
     }
     if (!this.#isLinkUp) {
-      this.#enter('offline', nowUs)
+      this.#enter('offline')
       return
     }
-    this.#enter('reading', nowUs)
+    this.#enter('reading')
     this.#readFrom = this.#nextOffset
     this.#ask({ type: 'read', fromOffset: this.#nextOffset, bounds: this.#batcher.bounds })
   }
@@ -310,22 +304,23 @@ export class Forwarder {
       this.#setAside(verdict, nowUs)
     } else if (read.count > 0) {
       // Not on its way yet: what becomes of the link until then neither leaves it in doubt nor speaks against it.
-      this.#enter('paused', nowUs)
+      this.#enter('paused')
       const suspicion = this.#suspicion.of(this.#readFrom)
       this.#ask({ type: 'send', idPrefix: this.#options.idPrefix(this.#incarnation), suspicion })
     } else if (read.nextOffset > this.#nextOffset) {
       this.#skipTo(read.nextOffset)
-      this.#readNext(nowUs)
+      this.#readNext()
     } else {
       // Nothing although the durable end says so: asked again after a pause rather than in a circle.
-      this.#enter('waiting', nowUs)
+      this.#enter('waiting')
       this.#wakeAt(nowUs + this.#backoff.nextDelayUs())
     }
   }
 
-  #sent(nowUs: number): void {
+  #sent(): void {
     if (this.#state !== 'paused' || this.#read === null) return
-    this.#enter('sending', nowUs)
+    this.#enter('sending')
+    this.#search.sent(this.#read.count, this.#read.sizeBytes)
     this.#sentEnd = most(this.#sentEnd, this.#read.nextOffset)
   }
 
@@ -340,8 +335,8 @@ export class Forwarder {
     this.#batcher.succeeded()
     this.#commit(this.#cursorAt(read.nextOffset - 1n, most(told, lowerBound)))
     // Offsets that went back are another topic's: the look at the tail compares them with what the cursor has.
-    if (told < lowerBound) this.#resolve(nowUs)
-    else this.#readNext(nowUs)
+    if (told < lowerBound) this.#resolve()
+    else this.#readNext()
   }
 
   /** The upstream has `count` records more, as its answer says, or its tail where the answer was lost. */
@@ -363,8 +358,7 @@ export class Forwarder {
     if (failure.kind === 'missing') this.#effects.push({ type: 'topic-missing' })
     if (wasSending && failure.kind === 'lost') this.#sendLost(failure.error, nowUs)
     else if (wasSending && isOutcomeUnknown(failure.kind)) this.#markDoubt(nowUs)
-    const isPageTooLarge = this.#state === 'in-doubt' && failure.error.code === 'EDGE_FRAME_TOO_LARGE'
-    if (isPageTooLarge) this.#tailPageCount = Math.max(1, Math.floor(this.#tailPageCount / 2))
+    if (this.#state === 'in-doubt') this.#search.failed(failure.error.code)
     if (failure.kind === 'forbidden') this.#block(failure.error, nowUs)
     else if (wasSending && read !== null && (failure.kind === 'too-large' || failure.kind === 'invalid'))
       this.#sendRefused(failure, read, nowUs)
@@ -406,11 +400,11 @@ export class Forwarder {
       this.#block(reason, nowUs)
       return
     }
-    this.#enter('quarantining', nowUs, reason)
+    this.#enter('quarantining', reason)
     this.#ask({ type: 'keep-dead-letter', offset: this.#readFrom, reason })
   }
 
-  #deadLetterKept(nowUs: number): void {
+  #deadLetterKept(): void {
     const reason = this.#reason
     const read = this.#read
     if (this.#state !== 'quarantining' || read === null || reason === null) return
@@ -422,12 +416,12 @@ export class Forwarder {
     this.#skipTo(read.nextOffset)
     this.#backoff.reset()
     // The link may be another one by now, to an upstream that has forgotten.
-    this.#resolve(nowUs)
+    this.#resolve()
   }
 
   #pause(failure: Failure, nowUs: number): void {
     const delayUs = Math.max(this.#backoff.nextDelayUs(), failure.retryAfterUs ?? 0)
-    this.#enter('waiting', nowUs, failure.error)
+    this.#enter('waiting', failure.error)
     this.#wakeAt(nowUs + delayUs)
   }
 
@@ -435,7 +429,7 @@ export class Forwarder {
     const isNews = this.#counters.blockedBy !== reason.code
     this.#counters.blockedBy = reason.code
     if (isNews) this.#report({ kind: 'blocked', reason })
-    this.#enter('blocked', nowUs, reason)
+    this.#enter('blocked', reason)
     this.#wakeAt(nowUs + this.#options.blockedRetryUs)
   }
 
@@ -470,8 +464,7 @@ export class Forwarder {
     this.#effects.push({ type: 'commit-cursor', cursor })
   }
 
-  #enter(state: ForwarderState, nowUs: number, reason: EdgeError | null = null): void {
-    if (state !== this.#state) this.#stateSinceUs = nowUs
+  #enter(state: ForwarderState, reason: EdgeError | null = null): void {
     this.#state = state
     this.#wakeAtUs = null
     if (state === 'caught-up' || state === 'sending') this.#counters.blockedBy = null

@@ -1,22 +1,27 @@
 /**
  * Finds our newest record in an upstream partition by reading it backwards in pages, and so what the upstream proves to
- * hold. Usually the very last message is ours and one page of one message tells; where others write too, pages grow.
+ * hold. Usually the very last message is ours and one page of one message tells; where others write too, pages grow, and the
+ * place where the cursor has our newest record is looked at as well: what it still holds ends the search there at the latest.
  *
  * Relies on: our records carry ids of `message-id.ts`, and reach a partition in order. Never decides what to send: that
  * is `reconcile.ts`. Pure.
  */
-import { splitMessageId } from './message-id.ts'
+import type { LookSize } from './look-size.ts'
+import { messageId, splitMessageId } from './message-id.ts'
 
 /** What to poll next. */
-export type TailRequest =
-  | { readonly kind: 'last'; readonly count: number }
-  | { readonly kind: 'from'; readonly offset: bigint; readonly count: number }
+export type TailRequest = { readonly count: number; readonly expectedBytes: number } & (
+  | { readonly kind: 'last' }
+  | { readonly kind: 'from'; readonly offset: bigint }
+)
 
 /** An upstream's answer, ascending by offset. */
 export interface TailPage {
   /** Offset of the newest message; 0 for an empty partition too. */
   readonly currentOffset: bigint
   readonly messages: readonly TailMessage[]
+  /** Of all of it. */
+  readonly sizeBytes: number
 }
 
 export interface TailMessage {
@@ -47,14 +52,33 @@ export type TailVerdict =
 export interface TailScanOptions {
   /** Upper halves of our ids, by incarnation. */
   readonly prefixes: readonly bigint[]
-  readonly pageCount: number
-  /** Most messages to look at before the search ends as `absent`. */
+  readonly lookSize: LookSize
+  /** Most messages to look at, below the anchor where there is one, before the search ends as `absent`. */
   readonly maxCount: number
+  readonly anchor?: TailAnchor | null
+  /** Was searched before, and has none of ours. */
+  readonly searched?: OffsetSpan | null
+}
+
+/** Our newest record as far as the cursor knows. */
+export interface TailAnchor {
+  readonly incarnation: number
+  readonly localOffset: bigint
+  readonly upstreamOffset: bigint
+  /** Nothing newer of ours can be there: when the upstream holds it, or nothing that old, there is no more to search for. */
+  readonly isNewest: boolean
+}
+
+export interface OffsetSpan {
+  readonly from: bigint
+  readonly end: bigint
 }
 
 /** First page: enough where we are the only writer. Later ones grow by this factor up to the page size. */
 const FIRST_PAGE_COUNT = 1
 const PAGE_GROWTH = 16
+/** So many messages are read before the anchor is looked at. */
+const ANCHOR_AFTER_COUNT = BigInt(FIRST_PAGE_COUNT + PAGE_GROWTH)
 
 export class TailScan {
   readonly #options: TailScanOptions
@@ -65,25 +89,42 @@ export class TailScan {
   #pageFrom = 0n
   #pageEnd = 0n
   #count = FIRST_PAGE_COUNT
-  #seenCount = 0
+  /** Nothing below it is of interest. */
+  #floor = 0n
+  /** null once it was looked at. */
+  #anchor: TailAnchor | null
+  #isAtAnchor = false
+  #searched: OffsetSpan | null
   #best: { incarnation: number; localOffset: bigint; upstreamOffset: bigint } | null = null
   #oldestInPage: bigint | null = null
 
   constructor(options: TailScanOptions) {
     this.#options = options
+    this.#anchor = options.anchor ?? null
+    this.#searched = options.searched ?? null
+  }
+
+  /** What was searched so far in one piece, and has none of ours; null when nothing was. */
+  get searched(): OffsetSpan | null {
+    if (this.#end === null || this.#best !== null) return this.#searched
+    return { from: this.#lowest, end: this.#end }
   }
 
   get request(): TailRequest {
-    if (this.#end === null) return { kind: 'last', count: this.#count }
-    return { kind: 'from', offset: this.#pageFrom, count: Number(this.#pageEnd - this.#pageFrom) }
+    if (this.#end === null) return { kind: 'last', ...this.#sizeOf(this.#count) }
+    if (this.#isAtAnchor && this.#anchor) {
+      return { kind: 'from', offset: this.#anchor.upstreamOffset, ...this.#sizeOf(1) }
+    }
+    return { kind: 'from', offset: this.#pageFrom, ...this.#sizeOf(Number(this.#pageEnd - this.#pageFrom)) }
   }
 
   /** @returns the verdict, or null when `request` names a further page. */
   accept(page: TailPage): TailVerdict | null {
+    this.#options.lookSize.seen(page.messages.length, page.sizeBytes)
+    if (this.#isAtAnchor && this.#anchor) return this.#judgeAnchor(this.#anchor, page)
     if (this.#end === null) this.#begin(page)
     const wanted = page.messages.filter((message) => message.offset < this.#lowest)
     for (const message of wanted) this.#look(message)
-    this.#seenCount += wanted.length
 
     const last = wanted.at(-1)
     if (last !== undefined && last.offset + 1n < this.#pageEnd) {
@@ -99,6 +140,8 @@ export class TailScan {
     const newest = last === undefined ? page.currentOffset : last.offset
     const isEmpty = last === undefined && page.currentOffset === 0n
     this.#end = isEmpty ? 0n : newest + 1n
+    // An upstream that has fewer than before forgot some, and may have got others in their place.
+    if (this.#searched !== null && this.#searched.end > this.#end) this.#searched = null
     this.#lowest = this.#end
     this.#pageEnd = this.#end
     this.#pageFrom = last === undefined ? this.#end : (page.messages[0]?.offset ?? this.#end)
@@ -130,12 +173,50 @@ export class TailScan {
       return { kind: 'absent', upstreamStart: oldest ?? this.#lowest, upstreamEnd, isLimited: false }
     }
     this.#lowest = oldest
-    if (this.#seenCount >= this.#options.maxCount) {
-      return { kind: 'absent', upstreamStart: this.#lowest, upstreamEnd, isLimited: true }
-    }
-    this.#count = Math.min(this.#count * PAGE_GROWTH, this.#options.pageCount)
-    this.#pageEnd = this.#lowest
-    this.#pageFrom = this.#lowest > BigInt(this.#count) ? this.#lowest - BigInt(this.#count) : 0n
+    const before = this.#searched
+    if (before !== null && before.from < this.#lowest && this.#lowest <= before.end) this.#lowest = before.from
+    this.#isAtAnchor =
+      this.#anchor !== null &&
+      this.#anchor.upstreamOffset < this.#lowest &&
+      upstreamEnd - this.#lowest >= ANCHOR_AFTER_COUNT
+    return this.#isAtAnchor ? null : this.#nextPage(upstreamEnd)
+  }
+
+  #nextPage(upstreamEnd: bigint): TailVerdict | null {
+    const lowest = this.#lowest
+    if (lowest <= this.#floor) return { kind: 'absent', upstreamStart: lowest, upstreamEnd, isLimited: false }
+    const known = this.#options.anchor?.upstreamOffset ?? upstreamEnd
+    const limit = least(known, upstreamEnd) - BigInt(this.#options.maxCount)
+    if (lowest <= limit) return { kind: 'absent', upstreamStart: lowest, upstreamEnd, isLimited: true }
+    this.#count = Math.min(this.#count * PAGE_GROWTH, this.#options.lookSize.pageCount)
+    this.#pageEnd = lowest
+    const from = lowest - BigInt(this.#count)
+    this.#pageFrom = from > this.#floor ? from : this.#floor
     return null
   }
+
+  #judgeAnchor(anchor: TailAnchor, page: TailPage): TailVerdict | null {
+    const upstreamEnd = this.#end ?? 0n
+    const { incarnation, localOffset, upstreamOffset, isNewest } = anchor
+    this.#anchor = null
+    this.#isAtAnchor = false
+    const oldest = page.messages[0]
+    if (oldest === undefined) return this.#nextPage(upstreamEnd)
+    if (oldest.offset > upstreamOffset) {
+      // Retention took what lies below.
+      const upstreamStart = least(oldest.offset, this.#lowest)
+      this.#floor = upstreamStart
+      if (isNewest) return { kind: 'absent', upstreamStart, upstreamEnd, isLimited: false }
+    } else if (oldest.id === messageId(this.#options.prefixes[incarnation] ?? 0n, localOffset)) {
+      this.#floor = upstreamOffset
+      if (isNewest) return { kind: 'found', incarnation, localOffset, upstreamOffset, upstreamEnd }
+    }
+    return this.#nextPage(upstreamEnd)
+  }
+
+  #sizeOf(count: number): { readonly count: number; readonly expectedBytes: number } {
+    return { count, expectedBytes: this.#options.lookSize.expectedBytes(count) }
+  }
 }
+
+const least = (left: bigint, right: bigint): bigint => (left < right ? left : right)

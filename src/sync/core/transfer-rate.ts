@@ -1,12 +1,12 @@
 /**
- * How long a send may take beyond a round trip: its bytes, at a rate that the link surely has. That begins with the rate of
- * the slowest link worth using, is halved when a send had no answer in time, and rises with what is seen to get through. A
- * fixed rate would cut a large record short for ever on a link that is slower, or that loses large packets until the system
- * takes smaller ones: no answer to a login or a look tells of either. Pure.
+ * How long a transfer in one direction may take beyond a round trip: its bytes, at a rate that the link surely has. That
+ * begins with the rate of the slowest link worth using, is halved when a transfer did not end in time, and rises with what is
+ * seen to get through. A fixed rate would cut a large record short for ever on a link that is slower, or that loses large
+ * packets until the system takes smaller ones: no answer to a login tells of either. Pure.
  */
 export interface RateBounds {
   readonly usualBytesPerSecond: number
-  /** No send is given longer, unless it takes longer at the usual rate. */
+  /** No transfer is given longer, unless it takes longer at the usual rate. */
   readonly maxUs: number
 }
 
@@ -38,7 +38,6 @@ export class TransferRate {
     this.#bytesPerSecond = Math.min(this.#bounds.usualBytesPerSecond, Math.max(this.#bytesPerSecond, seen))
   }
 
-  /** Once, however many sends end with the link. */
   timedOut(): void {
     this.#bytesPerSecond = Math.max(MIN_BYTES_PER_SECOND, this.#bytesPerSecond / 2)
   }

@@ -9,37 +9,37 @@ import type { RequestBody, ResponseBody } from '../../sdk/wire/commands/index.ts
 import { RecordCursor } from '../../sdk/wire/kernel/record-cursor.ts'
 import { NO_OPTIONS } from '../../sdk/wire/options.ts'
 import { failureKindOf } from '../core/classify.ts'
-import type { RoundTrip } from '../core/round-trip.ts'
+import type { Exchange, LinkPace } from '../core/link-pace.ts'
 import type { TopicName } from '../core/route.ts'
 import type { TailMessage, TailPage, TailRequest } from '../core/tail.ts'
-import type { TransferRate } from '../core/transfer-rate.ts'
 import { TopicRegistry } from './topic-registry.ts'
 import type { Upstream } from './upstream.ts'
 
 export interface BinaryUpstreamSettings {
   readonly target: ConnectionTarget
   readonly clock: Clock
-  /** Both outlive the connection: what was learned of the link holds for the next one. */
-  readonly roundTrip: RoundTrip
-  readonly transferRate: TransferRate
+  /** Outlives the connection: what was learned of the link holds for the next one. */
+  readonly pace: LinkPace
   readonly connectTimeoutMs: number
   readonly heartbeatIntervalMs: number
   readonly maxInFlight: number
 }
 
+const TOPIC: Exchange = { kind: 'topic', upBytes: 0, downBytes: 0 }
 /** Never stores an offset, so the number names nobody. */
 const TAIL_READER = { kind: 'consumer', id: 1 } as const
 
 /** @throws {EdgeError} what dialling and login throw. */
 export async function openBinaryUpstream(settings: BinaryUpstreamSettings, signal: AbortSignal): Promise<Upstream> {
-  const { target, clock, roundTrip, connectTimeoutMs, heartbeatIntervalMs, maxInFlight } = settings
+  const { target, clock, pace, connectTimeoutMs, heartbeatIntervalMs, maxInFlight } = settings
+  pace.begin()
   const connection = await Connection.open(
     {
       dial: dialOf({ ...target, options: { ...target.options, connectTimeoutMs } }),
       generation: target.options.generation,
       credentials: target.credentials,
       connectTimeoutMs,
-      patience: roundTrip,
+      patience: pace.patienceFor('session'),
       heartbeatIntervalMs,
       maxInFlight,
       clock,
@@ -57,7 +57,6 @@ class BinaryUpstream implements Upstream {
   readonly #connection: Connection
   readonly #settings: BinaryUpstreamSettings
   readonly #topics: TopicRegistry
-  #hasTimedOut = false
 
   constructor(connection: Connection, settings: BinaryUpstreamSettings) {
     this.#connection = connection
@@ -67,18 +66,18 @@ class BinaryUpstream implements Upstream {
     this.closed = connection.closed
     this.#topics = new TopicRegistry({
       find: async ({ streamName: stream, topicName: topic }) => {
-        const found = await this.#request(CODE.getTopic, { stream, topic })
+        const found = await this.#request(CODE.getTopic, { stream, topic }, TOPIC)
         return found && { partitionCount: found.partitionsCount, incarnation: `${found.createdAtUs}` }
       },
       createStream: async (name) => {
-        await this.#request(CODE.createStream, { name, options: NO_OPTIONS })
+        await this.#request(CODE.createStream, { name, options: NO_OPTIONS }, TOPIC)
       },
       createTopic: async ({ streamName: stream, topicName: name }, partitionsCount) => {
         const body = { stream, name, partitionsCount, replicationFactor: 0, options: NO_OPTIONS }
-        await this.#request(CODE.createTopic, body)
+        await this.#request(CODE.createTopic, body, TOPIC)
       },
       addPartitions: async ({ streamName: stream, topicName: topic }, count) => {
-        await this.#request(CODE.createPartitions, { stream, topic, count })
+        await this.#request(CODE.createPartitions, { stream, topic, count }, TOPIC)
       },
     })
   }
@@ -99,16 +98,19 @@ class BinaryUpstream implements Upstream {
     const { streamName: stream, topicName } = topic
     const strategy =
       request.kind === 'last' ? { kind: 'last' as const } : { kind: 'offset' as const, offset: request.offset }
-    const body = { consumer: TAIL_READER, stream, topic: topicName, partitionId, strategy, count: request.count }
-    const polled = await this.#forTopic(topic, this.#request(CODE.pollMessages, { ...body, autoCommit: false }))
-    return { currentOffset: polled.currentOffset, messages: polled.batches.flatMap(idsOf) }
+    const { count, expectedBytes: downBytes } = request
+    const body = { consumer: TAIL_READER, stream, topic: topicName, partitionId, strategy, count, autoCommit: false }
+    const exchange = { kind: 'look', upBytes: 0, downBytes } as const
+    const polled = await this.#forTopic(topic, this.#request(CODE.pollMessages, body, exchange, sizeOfPage))
+    const { currentOffset, batches } = polled
+    return { currentOffset, messages: batches.flatMap(idsOf), sizeBytes: sizeOfPage(polled) }
   }
 
   async send(topic: TopicName, partitionId: number, batch: StoredBatch): Promise<bigint | null> {
     const { streamName: stream, topicName } = topic
     const body = { stream, topic: topicName, partitioning: { kind: 'partition' as const, partitionId }, batch }
-    const sizeBytes = batch.recordsView.length
-    const sent = await this.#forTopic(topic, this.#request(CODE.sendMessages, body, sizeBytes))
+    const exchange = { kind: 'send', upBytes: batch.recordsView.length, downBytes: 0 } as const
+    const sent = await this.#forTopic(topic, this.#request(CODE.sendMessages, body, exchange))
     return sent.confirmations[0]?.baseOffset ?? null
   }
 
@@ -116,25 +118,27 @@ class BinaryUpstream implements Upstream {
     this.#connection.abort(error)
   }
 
-  async #request<C extends CommandCode>(code: C, body: RequestBody<C>, sizeBytes = 0): Promise<ResponseBody<C>> {
-    const { clock, transferRate } = this.#settings
+  async #request<C extends CommandCode>(
+    code: C,
+    body: RequestBody<C>,
+    exchange: Exchange,
+    downBytesOf: (answer: ResponseBody<C>) => number = () => 0,
+  ): Promise<ResponseBody<C>> {
+    const { clock, pace } = this.#settings
+    const { kind, upBytes } = exchange
     const startUs = clock.monotonicUs()
+    const limits = { patience: pace.patienceFor(kind), transferMs: pace.transferUs(exchange) / US_MS }
     try {
-      const answer = await this.#connection.request(code, body, { transferMs: transferRate.timeUs(sizeBytes) / US_MS })
-      transferRate.carried(sizeBytes, clock.monotonicUs() - startUs)
+      const answer = await this.#connection.request(code, body, limits)
+      pace.carried({ upBytes, downBytes: downBytesOf(answer) }, clock.monotonicUs() - startUs)
       return answer
     } catch (cause) {
       const error = toEdgeError(cause)
-      if (error.code === 'EDGE_UPSTREAM_TIMEOUT' && sizeBytes > 0) this.#sendTimedOut()
+      if (error.code === 'EDGE_UPSTREAM_TIMEOUT') pace.timedOut(exchange)
       // The session is of no use any more, although the connection may be: begin anew, with a login.
       if (failureKindOf(error) === 'lost') this.#connection.abort(error)
       throw error
     }
-  }
-
-  #sendTimedOut(): void {
-    if (!this.#hasTimedOut) this.#settings.transferRate.timedOut()
-    this.#hasTimedOut = true
   }
 
   async #forTopic<T>(topic: TopicName, work: Promise<T>): Promise<T> {
@@ -145,6 +149,10 @@ class BinaryUpstream implements Upstream {
       throw error
     }
   }
+}
+
+function sizeOfPage({ batches }: ResponseBody<typeof CODE.pollMessages>): number {
+  return batches.reduce((sum, { recordsView }) => sum + recordsView.length, 0)
 }
 
 /** Offsets and ids of a polled batch, without copying what they belong to. */

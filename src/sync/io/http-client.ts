@@ -23,6 +23,12 @@ export interface HttpCall {
   readonly isLook: boolean
 }
 
+export interface HttpReply {
+  /** Parsed; null when there is none. */
+  readonly body: unknown
+  readonly sizeBytes: number
+}
+
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024
 
 /** As the agent calls it; its published type asks for a socket beside an error. */
@@ -41,8 +47,8 @@ export class HttpClient {
     this.#connectAsOthers()
   }
 
-  /** @returns the parsed body, or null when there is none. @throws {EdgeError} the refusal, with `details.httpStatus`. */
-  async request(call: HttpCall): Promise<unknown> {
+  /** @throws {EdgeError} the refusal, with `details.httpStatus`. */
+  async request(call: HttpCall): Promise<HttpReply> {
     if (this.#closedBy) throw this.#closedBy
     const limit = AbortSignal.timeout(Math.ceil(call.timeoutMs))
     const signal = AbortSignal.any([limit, this.#abort.signal, this.#options.signal])
@@ -50,7 +56,7 @@ export class HttpClient {
       const answer = await this.#exchange(call, signal)
       const text = await textOf(answer)
       const status = answer.statusCode ?? 0
-      if (status >= 200 && status < 300) return text === '' ? null : parseAnswer(text)
+      if (status >= 200 && status < 300) return { body: text === '' ? null : parseAnswer(text), sizeBytes: text.length }
       throw refusal(call, status, text, answer.headers['retry-after'])
     } catch (cause) {
       if (cause instanceof EdgeError) throw cause

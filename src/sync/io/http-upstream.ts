@@ -10,10 +10,10 @@ import type { StoredBatch } from '../../sdk/wire/batch.ts'
 import { headerValueOf, stringHeader } from '../../sdk/wire/header-values.ts'
 import { encodeUserHeaders } from '../../sdk/wire/user-headers.ts'
 import { failureKindOf } from '../core/classify.ts'
-import type { RoundTrip } from '../core/round-trip.ts'
+import type { LinkPace } from '../core/link-pace.ts'
+import type { RequestKind } from '../core/round-trip.ts'
 import type { TopicName } from '../core/route.ts'
 import type { TailPage, TailRequest } from '../core/tail.ts'
-import type { TransferRate } from '../core/transfer-rate.ts'
 import { ConnectionEnds } from './connection-ends.ts'
 import { type HttpCall, HttpClient } from './http-client.ts'
 import { TopicRegistry } from './topic-registry.ts'
@@ -22,8 +22,8 @@ import type { Upstream } from './upstream.ts'
 export interface HttpUpstreamSettings {
   readonly target: ConnectionTarget
   readonly clock: Clock
-  readonly roundTrip: RoundTrip
-  readonly transferRate: TransferRate
+  /** Outlives the link: what was learned of it holds for the next one. */
+  readonly pace: LinkPace
   readonly connectTimeoutMs: number
   readonly maxInFlight: number
   readonly httpCheckIntervalMs: number
@@ -36,6 +36,7 @@ const NEW_TOPIC = { compression_algorithm: 'none', message_expiry: 0, max_topic_
 
 /** Connects by logging in. @throws {EdgeError} EDGE_CREDENTIALS_INVALID, EDGE_UPSTREAM_UNREACHABLE, EDGE_UPSTREAM_TIMEOUT. */
 export async function openHttpUpstream(settings: HttpUpstreamSettings, signal: AbortSignal): Promise<Upstream> {
+  settings.pace.begin()
   const upstream = new HttpUpstream(settings, signal)
   try {
     await upstream.login()
@@ -78,7 +79,8 @@ class HttpUpstream implements Upstream {
     this.#settleClosed = resolve
     this.#topics = new TopicRegistry({
       find: async (topic) => {
-        const found = await this.#look(topicPath(topic)).catch((error) => {
+        const asked = this.#ask({ kind: 'topic', method: 'GET', path: topicPath(topic), isLook: true })
+        const found = await asked.catch((error) => {
           if (failureKindOf(toEdgeError(error)) === 'missing') return null
           throw error
         })
@@ -86,14 +88,20 @@ class HttpUpstream implements Upstream {
         return typeof partitionCount === 'number' ? { partitionCount, incarnation: `${found?.created_at}` } : null
       },
       createStream: async (name) => {
-        await this.#ask('POST', '/streams', { name })
+        await this.#ask({ kind: 'topic', method: 'POST', path: '/streams', body: { name } })
       },
       createTopic: async ({ streamName, topicName }, partitionCount) => {
         const body = { name: topicName, partitions_count: partitionCount, ...NEW_TOPIC }
-        await this.#ask('POST', `/streams/${encodeURIComponent(streamName)}/topics`, body)
+        await this.#ask({
+          kind: 'topic',
+          method: 'POST',
+          path: `/streams/${encodeURIComponent(streamName)}/topics`,
+          body,
+        })
       },
       addPartitions: async (topic, count) => {
-        await this.#ask('POST', `${topicPath(topic)}/partitions`, { partitions_count: count })
+        const body = { partitions_count: count }
+        await this.#ask({ kind: 'topic', method: 'POST', path: `${topicPath(topic)}/partitions`, body })
       },
     })
   }
@@ -106,7 +114,7 @@ class HttpUpstream implements Upstream {
     const body = isPassword
       ? { username: credentials.username, password: credentials.password }
       : { token: credentials.token }
-    const answer = await this.#ask('POST', path, body)
+    const answer = await this.#ask({ kind: 'session', method: 'POST', path, body })
     const access = answer?.access_token
     const token = typeof access === 'object' && access !== null && 'token' in access ? access.token : null
     if (typeof token !== 'string') throw new EdgeError('EDGE_FRAME_INVALID', `${this.peer}: login without a token`)
@@ -125,7 +133,7 @@ class HttpUpstream implements Upstream {
     if (this.#isChecking || this.#isClosed) return
     this.#isChecking = true
     try {
-      const stats = await this.#look('/stats')
+      const stats = await this.#ask({ kind: 'session', method: 'GET', path: '/stats', isLook: true })
       const process = `${stats?.process_id} ${stats?.start_time}`
       this.#process ??= process
       if (process !== this.#process) this.abort(new EdgeError('EDGE_CONNECTION_LOST', `${this.peer}: started anew`))
@@ -156,9 +164,12 @@ class HttpUpstream implements Upstream {
       count: String(request.count),
       auto_commit: 'false',
     })
-    const answer = await this.#forTopic(topic, this.#ask('GET', `${topicPath(topic)}/messages?${query}`, null))
+    const path = `${topicPath(topic)}/messages?${query}`
+    const call = { kind: 'look', method: 'GET', path, downBytes: request.expectedBytes } as const
+    const { answer, sizeBytes } = await this.#forTopic(topic, this.#request(call))
     const messages = Array.isArray(answer?.messages) ? answer.messages : []
     return {
+      sizeBytes,
       currentOffset: exact(answer?.current_offset),
       messages: messages.map(({ header }) => ({ offset: exact(header?.offset), id: exact(header?.id) })),
     }
@@ -173,7 +184,10 @@ class HttpUpstream implements Upstream {
       user_headers: withOrigin(message.headersBytes, message.originUs).toBase64(),
     }))
     const body = { partitioning: { kind: 'partition_id', value: partition.toBase64() }, messages }
-    const answer = await this.#forTopic(topic, this.#ask('POST', `${topicPath(topic)}/messages`, body))
+    const answer = await this.#forTopic(
+      topic,
+      this.#ask({ kind: 'send', method: 'POST', path: `${topicPath(topic)}/messages`, body }),
+    )
     const confirmations = Array.isArray(answer?.confirmations) ? answer.confirmations : []
     const baseOffset = confirmations[0]?.base_offset
     return baseOffset === undefined ? null : exact(baseOffset)
@@ -186,32 +200,30 @@ class HttpUpstream implements Upstream {
     this.#settleClosed(error)
   }
 
-  #ask(method: string, path: string, body: object | null): Promise<HttpAnswer | null> {
-    return this.#request({ method, path, body, isLook: false })
+  async #ask(call: Request): Promise<HttpAnswer | null> {
+    return (await this.#request(call)).answer
   }
 
-  #look(path: string): Promise<HttpAnswer | null> {
-    return this.#request({ method: 'GET', path, body: null, isLook: true })
-  }
-
-  async #request({ body, ...call }: Request): Promise<HttpAnswer | null> {
-    const { clock, roundTrip, transferRate } = this.#settings
+  async #request(call: Request): Promise<{ readonly answer: HttpAnswer | null; readonly sizeBytes: number }> {
+    const { kind, method, path, body = null, isLook = false, downBytes = 0 } = call
+    const { clock, pace } = this.#settings
     const bodyBytes = body === null ? null : new TextEncoder().encode(JSON.stringify(body))
-    const sizeBytes = bodyBytes?.length ?? 0
-    const timeoutMs = (roundTrip.timeoutUs + transferRate.timeUs(sizeBytes)) / US_MS
+    const exchange = { upBytes: bodyBytes?.length ?? 0, downBytes }
+    const patience = pace.patienceFor(kind)
+    const timeoutMs = (patience.timeoutUs + pace.transferUs(exchange)) / US_MS
     const startUs = clock.monotonicUs()
     try {
-      const answer = await this.#http.request({ ...call, bodyBytes, token: this.#token, timeoutMs })
+      const reply = await this.#http.request({ method, path, bodyBytes, isLook, token: this.#token, timeoutMs })
       const durationUs = clock.monotonicUs() - startUs
-      roundTrip.answered(durationUs)
-      transferRate.carried(sizeBytes, durationUs)
-      return answer as HttpAnswer | null
+      patience.answered(durationUs)
+      pace.carried({ ...exchange, downBytes: reply.sizeBytes }, durationUs)
+      return { answer: reply.body as HttpAnswer | null, sizeBytes: reply.sizeBytes }
     } catch (cause) {
       const error = toEdgeError(cause)
       // Once, however many requests end with the link.
       if (error.code === 'EDGE_UPSTREAM_TIMEOUT' && !this.#isClosed) {
-        roundTrip.timedOut()
-        if (sizeBytes > 0) transferRate.timedOut()
+        patience.timedOut()
+        pace.timedOut(exchange)
       }
       if (failureKindOf(error) === 'lost' || error.details.httpStatus === 401) this.abort(error)
       throw error
@@ -228,8 +240,11 @@ class HttpUpstream implements Upstream {
   }
 }
 
-interface Request extends Pick<HttpCall, 'method' | 'path' | 'isLook'> {
-  readonly body: object | null
+interface Request extends Pick<HttpCall, 'method' | 'path'>, Partial<Pick<HttpCall, 'isLook'>> {
+  readonly kind: RequestKind
+  readonly body?: object
+  /** Of an answer that may be large. */
+  readonly downBytes?: number
 }
 
 /** As much of the answers as is looked at; integers came in exactly. */

@@ -129,8 +129,9 @@ export class PartitionRunner {
     switch (effect.type) {
       case 'ensure-topic':
         this.#answer(effect.ticket, async (upstream) => {
-          this.#topicIncarnation = await upstream.ensureTopic(target, this.options.partitionCount())
-          return { type: 'topic-ready', ticket: effect.ticket }
+          const incarnation = await upstream.ensureTopic(target, this.options.partitionCount())
+          this.#topicIncarnation = incarnation
+          return { type: 'topic-ready', ticket: effect.ticket, incarnation }
         })
         return
       case 'poll-tail':

@@ -31,7 +31,8 @@ export class UpstreamLoop {
   #upstream: Upstream | null = null
   #turns = new Turns()
   readonly #timer: WakeTimer
-  #sinceUs: number
+  /** Since when each attempt has come to a link, however short, and no budget held anything back; null: the last one came to none. */
+  #movableSinceUs: number | null = null
   #isStalled = false
   #lastBlocked = ''
   /** The log's last word about the link is that it stands. */
@@ -45,10 +46,9 @@ export class UpstreamLoop {
     this.#open = open
     this.#onUp = onUp
     this.#timer = new WakeTimer(clock)
-    this.#sinceUs = clock.monotonicUs()
     this.budget = new KeptBudget(settings, ports.budgets, clock)
     const { name: upstreamName, topicCheckIntervalMs: intervalMs } = settings
-    this.#topics = new TopicWatch({ upstreamName, intervalMs, logger: ports.logger }, this.#sinceUs)
+    this.#topics = new TopicWatch({ upstreamName, intervalMs, logger: ports.logger }, clock.monotonicUs())
     this.slots = new Slots(settings.maxInFlight)
     this.#link = new Link(
       {
@@ -110,15 +110,20 @@ export class UpstreamLoop {
   watch(): void {
     const nowUs = this.#ports.clock.monotonicUs()
     if (this.#upstream !== null) void this.#topics.look(this.#upstream, [...this.#runners.values()], nowUs)
-    const limitUs = this.settings.stalledAfterMs * US_MS
-    const isStuck = [...this.#runners.values()].some(({ view }) => {
-      if (view.nextOffset >= view.durableEnd) return false
-      const lastUs = Math.max(view.counters.lastConfirmedUs ?? 0, this.#sinceUs, view.stateSinceUs)
-      return nowUs - lastUs > limitUs
-    })
-    const isStalled = isStuck && this.#link.state === 'up' && this.budget.pause() === null
+    if (this.#movableSinceUs !== null && this.budget.pause() !== null) this.#movableSinceUs = nowUs
+    const isStalled = this.#isStuck(nowUs)
     if (isStalled && !this.#isStalled) this.#ports.logger.warn('sync.stalled', { upstream: this.settings.name })
     this.#isStalled = isStalled
+  }
+
+  /** Also on links that come and go: one that is never up for long must not pass for one that carries. */
+  #isStuck(nowUs: number): boolean {
+    const sinceUs = this.#movableSinceUs
+    if (sinceUs === null) return false
+    const limitUs = this.settings.stalledAfterMs * US_MS
+    return [...this.#runners.values()].some(({ view }) => {
+      return view.nextOffset < view.durableEnd && nowUs - Math.max(view.progressUs, sinceUs) > limitUs
+    })
   }
 
   /** Idempotent. What is on its way is left to the upstream: the next start reads its tail. */
@@ -167,6 +172,7 @@ export class UpstreamLoop {
       upstream = await this.#open(this.#abort.signal)
     } catch (cause) {
       const error = toEdgeError(cause)
+      this.#movableSinceUs = null
       this.#feed({ type: 'failed', kind: linkFailureKindOf(error), error })
       return
     }
@@ -175,6 +181,7 @@ export class UpstreamLoop {
       return
     }
     this.#upstream = upstream
+    this.#movableSinceUs ??= this.#ports.clock.monotonicUs()
     this.#turns = new Turns()
     this.#feed({ type: 'connected' })
     const error = await upstream.closed
@@ -184,8 +191,7 @@ export class UpstreamLoop {
   }
 
   #changed({ state, reason }: Extract<LinkEffect, { type: 'changed' }>): void {
-    const { logger, clock } = this.#ports
-    this.#sinceUs = clock.monotonicUs()
+    const { logger } = this.#ports
     const fields = {
       upstream: this.settings.name,
       ...(reason ? { error_code: reason.code, reason: reason.message } : {}),

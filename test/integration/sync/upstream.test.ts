@@ -171,6 +171,42 @@ test('a record that takes long on a slow link gets through, though small ones ar
   assert.deepEqual(await held(), [[...numbers(0, 20), large]])
 })
 
+test('a large record that is found at the tail again takes as long, and the next ones go on behind it', async (context) => {
+  const { relay, partition, sync, held } = await startOnFastLink(context, 100)
+  relay.bytesPerSecond = 20_000
+  const large = 'x'.repeat(15_000)
+  partition.append(large)
+  await eventually(() => lagOf(sync) === 0n, 'the large one is there')
+  relay.cut()
+  partition.append('r21')
+  await eventually(() => lagOf(sync) === 0n, 'the next one is there')
+  assert.deepEqual(await held(), [[...numbers(0, 20), large, 'r21']])
+})
+
+test('over HTTP too, where an earlier process sent it, so that its size is news', async (context) => {
+  const log = new MemoryLog()
+  const [tcp, http] = [await startProtocolServer({ log }), await startTestHttpOn(log)]
+  context.after(() => tcp[Symbol.asyncDispose]())
+  context.after(() => http[Symbol.asyncDispose]())
+  const relay = await TcpRelay.open(() => Number(new URL(http.url).port))
+  context.after(() => relay.close())
+  const source = new MemorySource()
+  const [partition] = source.addTopic('sensors', 'temp', 1)
+  const { upstreams, routes } = toUrl(`iggy+http://iggy:iggy@127.0.0.1:${relay.port}`)
+  const slow = upstreams.map((one) => ({ ...one, requestTimeoutMinMs: 50, requestTimeoutInitialMs: 50 }))
+  const large = 'x'.repeat(15_000)
+  partition?.append(large)
+  const before = await start(context, source, { upstreams: slow, routes })
+  await eventually(() => lagOf(before) === 0n, 'the large one is there')
+  await before.close()
+  relay.bytesPerSecond = 20_000
+  partition?.append('next')
+  const sync = await start(context, source, { upstreams: slow, routes })
+  await eventually(() => lagOf(sync) === 0n, 'the next one is there')
+  const held = await readAll(`iggy://iggy:iggy@127.0.0.1:${tcp.listener.port}`, 'site-7', 'temp', 1)
+  assert.deepEqual(held, [[large, 'next']])
+})
+
 test('the log tells each end of a link that stood, however short, and one failure of a series', async (context) => {
   const central = await startProtocolServer()
   context.after(() => central[Symbol.asyncDispose]())

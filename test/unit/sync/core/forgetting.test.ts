@@ -37,13 +37,13 @@ class FullTopic {
   answer(effect: Effect): Input | undefined {
     if (!('ticket' in effect)) return undefined
     const { ticket } = effect
-    if (effect.type === 'ensure-topic') return { type: 'topic-ready', ticket }
+    if (effect.type === 'ensure-topic') return { type: 'topic-ready', ticket, incarnation: '1' }
     if (effect.type === 'poll-tail') {
       const messages = this.#kept.map((from, at) => ({ offset: BigInt(at), id: messageId(OPTIONS.idPrefix(0), from) }))
       return {
         type: 'tail',
         ticket,
-        page: { currentOffset: BigInt(messages.length - 1), messages: messages.slice(-10) },
+        page: { currentOffset: BigInt(messages.length - 1), messages: messages.slice(-10), sizeBytes: 0 },
       }
     }
     if (effect.type === 'read') {

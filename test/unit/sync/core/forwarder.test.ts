@@ -35,8 +35,11 @@ function reachEmptyUpstream(forwarder: Forwarder, nowUs = 1000): Effect[] {
 }
 
 function findEmpty(forwarder: Forwarder, linked: readonly Effect[], nowUs: number): Effect[] {
-  const asked = forwarder.step({ type: 'topic-ready', ticket: ticketOf(linked) }, nowUs)
-  return forwarder.step({ type: 'tail', ticket: ticketOf(asked), page: { currentOffset: 0n, messages: [] } }, nowUs)
+  const asked = forwarder.step({ type: 'topic-ready', ticket: ticketOf(linked), incarnation: '1' }, nowUs)
+  return forwarder.step(
+    { type: 'tail', ticket: ticketOf(asked), page: { currentOffset: 0n, messages: [], sizeBytes: 0 } },
+    nowUs,
+  )
 }
 
 test('what retention takes before the upstream was ever reached is told and counted as given up', () => {
@@ -70,9 +73,9 @@ test('what a copy of this store has sent is not taken for what this process neve
   forwarder.step({ type: 'link-down', error: new EdgeError('EDGE_CONNECTION_LOST', 'gone') }, 4000)
   forwarder.step({ type: 'appended', logStart: 0n, durableEnd: 9n }, 5000)
   const linked = forwarder.step({ type: 'link-up' }, 6000)
-  const scanned = forwarder.step({ type: 'topic-ready', ticket: ticketOf(linked) }, 6000)
+  const scanned = forwarder.step({ type: 'topic-ready', ticket: ticketOf(linked), incarnation: '1' }, 6000)
   const theirs = { offset: 7n, id: messageId(OPTIONS.idPrefix(0), 7n) }
-  const page = { currentOffset: 7n, messages: [theirs] }
+  const page = { currentOffset: 7n, messages: [theirs], sizeBytes: 0 }
   const effects = forwarder.step({ type: 'tail', ticket: ticketOf(scanned), page }, 6000)
   const reports = effects.flatMap((effect) => (effect.type === 'report' ? [effect.report] : []))
   assert.deepEqual(reports, [{ kind: 'ahead', from: 5n, end: 8n }])
@@ -185,8 +188,8 @@ test('a send that is confirmed at an offset of long ago went to another topic, w
   forwarder.step({ type: 'sent', ticket: ticketOf(sent) }, 3000)
   const looked = forwarder.step({ type: 'confirmed', ticket: ticketOf(sent), upstreamBaseOffset: 0n }, 4000)
   assert.equal(typesOf(looked).at(-1), 'ensure-topic')
-  const scanned = forwarder.step({ type: 'topic-ready', ticket: ticketOf(looked) }, 5000)
-  const page = { currentOffset: 1n, messages: [{ offset: 1n, id: messageId(OPTIONS.idPrefix(0), 4n) }] }
+  const scanned = forwarder.step({ type: 'topic-ready', ticket: ticketOf(looked), incarnation: '1' }, 5000)
+  const page = { currentOffset: 1n, messages: [{ offset: 1n, id: messageId(OPTIONS.idPrefix(0), 4n) }], sizeBytes: 0 }
   const effects = forwarder.step({ type: 'tail', ticket: ticketOf(scanned), page }, 6000)
   assert.equal(effects.find((effect) => effect.type === 'read')?.fromOffset, 0n)
   assert.equal(forwarder.view().counters.resentCount, 5n)

@@ -118,15 +118,31 @@ test('certificate dates that do not fit the clock are tried again soon, refusals
 
 test('timeouts follow the round trip of the link, from fibre to satellite', () => {
   const bounds = { initialUs: 10 * SECOND_US, minUs: 2 * SECOND_US, maxUs: 60 * SECOND_US }
-  const fast = new RoundTrip(bounds)
+  const fast = new RoundTrip(bounds).of('send')
   for (let answers = 0; answers < 50; answers++) fast.answered(5000)
   assert.equal(fast.timeoutUs, bounds.minUs)
-  const slow = new RoundTrip(bounds)
+  const slow = new RoundTrip(bounds).of('send')
   assert.equal(slow.timeoutUs, bounds.initialUs)
   for (let answers = 0; answers < 50; answers++) slow.answered(3 * SECOND_US)
   assert.ok(slow.timeoutUs >= 9 * SECOND_US && slow.timeoutUs < 20 * SECOND_US)
   for (let timeouts = 0; timeouts < 30; timeouts++) slow.timedOut()
   assert.equal(slow.timeoutUs, bounds.maxUs)
+})
+
+test('what takes long is given longer, though a login before each try is answered at once', () => {
+  const roundTrip = new RoundTrip({ initialUs: 10 * SECOND_US, minUs: 2 * SECOND_US, maxUs: 60 * SECOND_US })
+  const [login, look] = [roundTrip.of('session'), roundTrip.of('look')]
+  for (let links = 0; links < 5; links++) {
+    login.answered(5000)
+    look.timedOut()
+  }
+  assert.equal(look.timeoutUs, 60 * SECOND_US)
+  assert.equal(login.timeoutUs, 2 * SECOND_US)
+  for (let answers = 0; answers < 50; answers++) {
+    look.answered(7 * SECOND_US)
+    for (let pings = 0; pings < 50; pings++) login.answered(5000)
+    assert.ok(look.timeoutUs > 7 * SECOND_US, 'an answer that comes as late as the one before is waited for')
+  }
 })
 
 test('a rate and a day have their budgets', () => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { LookSize } from '../../../../src/sync/core/look-size.ts'
 import { messageId } from '../../../../src/sync/core/message-id.ts'
-import { type TailPage, TailScan, type TailVerdict } from '../../../../src/sync/core/tail.ts'
+import { type TailPage, TailScan, type TailScanOptions, type TailVerdict } from '../../../../src/sync/core/tail.ts'
 
 const OURS = 11n
 const NEWER = 12n
@@ -12,16 +13,16 @@ function scan(
   ids: readonly bigint[],
   start = 0,
   answerCount = 1000,
-  maxCount = 1_000_000,
+  options: Partial<TailScanOptions> = {},
 ): { verdict: TailVerdict; pages: number } {
-  const tail = new TailScan({ prefixes: [OURS, NEWER], pageCount: 100, maxCount })
+  const tail = new TailScan({ prefixes: [OURS, NEWER], lookSize: new LookSize(100), maxCount: 1_000_000, ...options })
   for (let pages = 1; pages < 500; pages++) {
     const { request } = tail
     const from = request.kind === 'last' ? ids.length - request.count : Number(request.offset)
     const first = Math.max(start, from)
     const count = Math.min(request.count, answerCount)
     const messages = ids.slice(first, first + count).map((id, index) => ({ offset: BigInt(first + index), id }))
-    const page: TailPage = { currentOffset: BigInt(Math.max(0, ids.length - 1)), messages }
+    const page: TailPage = { currentOffset: BigInt(Math.max(0, ids.length - 1)), messages, sizeBytes: 0 }
     const verdict = tail.accept(page)
     if (verdict) return { verdict, pages }
   }
@@ -76,7 +77,60 @@ test('a search without a cursor ends at its limit', () => {
     Array.from({ length: 5000 }, (_, at) => foreign(at)),
     0,
     1000,
-    700,
+    { maxCount: 700 },
   )
   assert.ok(verdict.kind === 'absent' && verdict.isLimited)
+})
+
+const others = (count: number): bigint[] => Array.from({ length: count }, (_, at) => foreign(at))
+const anchorAt = (upstreamOffset: bigint, localOffset: bigint, isNewest: boolean) => ({
+  anchor: { incarnation: 0, localOffset, upstreamOffset, isNewest },
+})
+
+test('a record that lies where the cursor has it is found in a few looks, whatever others wrote since', () => {
+  const ids = [...others(500), messageId(OURS, 7n), ...others(3000)]
+  const { verdict, pages } = scan(ids, 0, 1000, anchorAt(500n, 7n, true))
+  const found = { kind: 'found', incarnation: 0, localOffset: 7n, upstreamOffset: 500n, upstreamEnd: 3501n }
+  assert.deepEqual(verdict, found)
+  assert.equal(pages, 3)
+})
+
+test('what may have been sent since is searched for down to there, and no further', () => {
+  const sent = [...others(5000), messageId(OURS, 7n), ...others(150), messageId(OURS, 8n), ...others(150)]
+  const { verdict, pages } = scan(sent, 0, 1000, anchorAt(5000n, 7n, false))
+  assert.ok(verdict.kind === 'found' && verdict.localOffset === 8n)
+  assert.ok(pages < 7)
+  const unsent = [...others(5000), messageId(OURS, 7n), ...others(300)]
+  const looked = scan(unsent, 0, 1000, anchorAt(5000n, 7n, false))
+  assert.ok(looked.verdict.kind === 'found' && looked.verdict.localOffset === 7n)
+  assert.ok(looked.pages < 8)
+})
+
+test('when retention took our newest record, nothing is searched for that was never sent', () => {
+  const { verdict, pages } = scan(others(3000), 800, 1000, anchorAt(500n, 7n, true))
+  assert.deepEqual(verdict, { kind: 'absent', upstreamStart: 800n, upstreamEnd: 3000n, isLimited: false })
+  assert.equal(pages, 3)
+  const searched = scan(others(1000), 800, 1000, anchorAt(500n, 7n, false))
+  assert.deepEqual(searched.verdict, { kind: 'absent', upstreamStart: 800n, upstreamEnd: 1000n, isLimited: false })
+})
+
+test('where another message lies in its place, so many below it are searched', () => {
+  const forgot = [messageId(OURS, 6n), ...others(3000)]
+  for (const isNewest of [true, false]) {
+    const { verdict } = scan(forgot, 0, 1000, anchorAt(1000n, 7n, isNewest))
+    assert.ok(verdict.kind === 'found' && verdict.localOffset === 6n)
+    const limited = scan(forgot, 0, 1000, { ...anchorAt(1000n, 7n, isNewest), maxCount: 500 })
+    assert.ok(limited.verdict.kind === 'absent' && limited.verdict.isLimited && limited.verdict.upstreamStart <= 500n)
+  }
+})
+
+test('what was searched before is passed over, unless the upstream has less than then', () => {
+  const ids = [messageId(OURS, 6n), ...others(3000)]
+  const known = { searched: { from: 10n, end: 2990n } }
+  const { verdict, pages } = scan(ids, 0, 1000, known)
+  assert.ok(verdict.kind === 'found' && verdict.localOffset === 6n)
+  assert.equal(pages, 3)
+  const behind = [...others(20), messageId(OURS, 7n), ...others(20)]
+  const other = scan(behind, 0, 1000, known)
+  assert.ok(other.verdict.kind === 'found' && other.verdict.localOffset === 7n)
 })

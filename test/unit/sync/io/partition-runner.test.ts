@@ -25,7 +25,7 @@ class EmptyUpstream implements Upstream {
   ensureTopic = async () => '1'
   findTopic = async () => '1'
   forgetTopic = () => {}
-  pollTail = async () => ({ currentOffset: 0n, messages: [] })
+  pollTail = async () => ({ currentOffset: 0n, messages: [], sizeBytes: 0 })
   abort = () => {}
 
   async send(_topic: unknown, _partitionId: number, batch: StoredBatch): Promise<bigint> {

@@ -4,9 +4,9 @@ import { systemClock } from '../../../../src/clock.ts'
 import { EdgeError } from '../../../../src/errors.ts'
 import { silentLogger } from '../../../../src/logger.ts'
 import { messageId } from '../../../../src/sync/core/message-id.ts'
-import type { Upstream } from '../../../../src/sync/io/upstream.ts'
+import type { OpenUpstream, Upstream } from '../../../../src/sync/io/upstream.ts'
 import { UpstreamLoop } from '../../../../src/sync/io/upstream-loop.ts'
-import { readSyncOptions } from '../../../../src/sync/options.ts'
+import { readSyncOptions, type UpstreamSpec } from '../../../../src/sync/options.ts'
 import type { SourcePartition } from '../../../../src/sync/ports.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { QUICK_FORWARDER } from '../../../support/forwarder-options.ts'
@@ -29,16 +29,22 @@ function knowingUpstream(): Upstream & { readonly known: ReadonlySet<string> } {
     },
     findTopic: async () => '1',
     forgetTopic: ({ topicName }) => void known.delete(topicName),
-    pollTail: async () => ({ currentOffset: 0n, messages: [] }),
+    pollTail: async () => ({ currentOffset: 0n, messages: [], sizeBytes: 0 }),
     send: async () => 0n,
     abort() {},
   }
 }
 
 /** A link that is up, and what adds partitions of a topic to it. */
-async function startLoop(context: TestContext, upstream: Upstream, source: MemorySource, logger = silentLogger) {
+async function startLoop(
+  context: TestContext,
+  upstream: Upstream | OpenUpstream,
+  source: MemorySource,
+  logger = silentLogger,
+  more: Partial<UpstreamSpec> = {},
+) {
   const { upstreams, routes } = readSyncOptions({
-    upstreams: [{ name: 'central', url: 'iggy+tcp://user:password@127.0.0.1:1' }],
+    upstreams: [{ name: 'central', url: 'iggy+tcp://user:password@127.0.0.1:1', ...more }],
     routes: [{ from: 'sensors/*', to: 'central:site/{topic}' }],
   })
   const [settings] = upstreams
@@ -46,7 +52,8 @@ async function startLoop(context: TestContext, upstream: Upstream, source: Memor
   assert.ok(settings && route)
   const up = Promise.withResolvers<void>()
   const ports = { log: source, cursors: source, clock: systemClock, logger }
-  const loop = new UpstreamLoop(settings, ports, async () => upstream, up.resolve)
+  const open = typeof upstream === 'function' ? upstream : async () => upstream
+  const loop = new UpstreamLoop(settings, ports, open, up.resolve)
   context.after(() => loop.close({} as EdgeError))
   loop.start()
   await up.promise
@@ -103,7 +110,7 @@ test('a partition that finds its topic gone tells the others of that topic, befo
     async pollTail({ topicName }, partitionId) {
       const ids = held.get(`${topicName}/${partitionId}`) ?? []
       const messages = ids.slice(-1).map((id) => ({ offset: BigInt(ids.length - 1), id }))
-      return { currentOffset: BigInt(Math.max(0, ids.length - 1)), messages }
+      return { currentOffset: BigInt(Math.max(0, ids.length - 1)), messages, sizeBytes: 0 }
     },
     async send({ topicName }, partitionId, { baseOffset, count, idSeed }) {
       if (topicName === 'temp' && isDeleted) throw new EdgeError('EDGE_TOPIC_NOT_FOUND', 'gone', { details: MISSING })
@@ -134,4 +141,56 @@ test('a partition that finds its topic gone tells the others of that topic, befo
     warned.filter((event) => event === 'sync.topic.missing'),
     ['sync.topic.missing'],
   )
+})
+
+test('a link that comes and goes, and never carries anything, is told as stalled, once', async (context) => {
+  const source = new MemorySource()
+  const [partition] = source.addTopic('sensors', 'temp', 1)
+  assert.ok(partition)
+  let isReachable = true
+  let linkCount = 0
+  // Each link ends at the look at the tail.
+  const open = async (): Promise<Upstream> => {
+    if (!isReachable) throw new EdgeError('EDGE_UPSTREAM_UNREACHABLE', 'gone')
+    linkCount++
+    const { promise: closed, resolve } = Promise.withResolvers<EdgeError>()
+    const pollTail = async (): Promise<never> => {
+      const error = new EdgeError('EDGE_UPSTREAM_TIMEOUT', 'no answer in time')
+      resolve(error)
+      throw error
+    }
+    return { ...knowingUpstream(), closed, pollTail }
+  }
+  const warned: string[] = []
+  const logger = { ...silentLogger, warn: (event: string) => void warned.push(event) }
+  const quick = { retryDelayMinMs: 1, retryDelayMaxMs: 2, stalledAfterMs: 50 }
+  const { loop, add } = await startLoop(context, open, source, logger, quick)
+  add('temp', partition)
+  const stalls = () => warned.filter((event) => event === 'sync.stalled').length
+  const passLinks = async () => {
+    const end = linkCount + 40
+    await eventually(() => {
+      loop.watch()
+      return linkCount >= end
+    }, 'links come and go')
+  }
+  await passLinks()
+  assert.equal(stalls(), 0, 'there is nothing to send')
+  partition.append('a')
+  await eventually(() => {
+    loop.watch()
+    return stalls() === 1
+  }, 'it is told')
+  await passLinks()
+  assert.equal(stalls(), 1)
+  isReachable = false
+  await eventually(() => {
+    loop.watch()
+    return loop.link.reason?.code === 'EDGE_UPSTREAM_UNREACHABLE'
+  }, 'it cannot be reached, which is another trouble')
+  await eventually(() => {
+    loop.watch()
+    isReachable = true
+    return stalls() === 2
+  }, 'it is told again')
 })
