@@ -16,6 +16,7 @@ import type { TopicName } from '../core/route.ts'
 import type { TailPage, TailRequest } from '../core/tail.ts'
 import { ConnectionEnds } from './connection-ends.ts'
 import { type HttpCall, HttpClient } from './http-client.ts'
+import { Slots } from './slots.ts'
 import { TopicRegistry } from './topic-registry.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -55,6 +56,7 @@ class HttpUpstream implements Upstream {
   readonly closed: Promise<EdgeError>
   readonly #settings: HttpUpstreamSettings
   readonly #http: HttpClient
+  readonly #slots: Slots
   readonly #topics: TopicRegistry
   readonly #settleClosed: (error: EdgeError) => void
   #token: string | null = null
@@ -67,6 +69,7 @@ class HttpUpstream implements Upstream {
     this.#settings = settings
     const { clock, target, connectTimeoutMs, maxInFlight, httpCheckIntervalMs } = settings
     const { host, port, options } = target
+    this.#slots = new Slots(maxInFlight)
     this.peer = `${host}:${port}`
     const ends = new ConnectionEnds({
       clock,
@@ -204,7 +207,17 @@ class HttpUpstream implements Upstream {
     return (await this.#request(call)).answer
   }
 
-  async #request(call: Request): Promise<{ readonly answer: HttpAnswer | null; readonly sizeBytes: number }> {
+  /** The agent does not count connections that it still waits for: what there is no slot for waits here. */
+  async #request(call: Request): Promise<HttpResult> {
+    await new Promise<void>((resolve) => this.#slots.acquire(resolve))
+    try {
+      return await this.#exchange(call)
+    } finally {
+      this.#slots.release()
+    }
+  }
+
+  async #exchange(call: Request): Promise<HttpResult> {
     const { kind, method, path, body = null, isLook = false, downBytes = 0 } = call
     const { clock, pace } = this.#settings
     const bodyBytes = body === null ? null : new TextEncoder().encode(JSON.stringify(body))
@@ -245,6 +258,11 @@ interface Request extends Pick<HttpCall, 'method' | 'path'>, Partial<Pick<HttpCa
   readonly body?: object
   /** Of an answer that may be large. */
   readonly downBytes?: number
+}
+
+interface HttpResult {
+  readonly answer: HttpAnswer | null
+  readonly sizeBytes: number
 }
 
 /** As much of the answers as is looked at; integers came in exactly. */

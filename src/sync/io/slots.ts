@@ -1,4 +1,4 @@
-/** So many batches may be in memory and on their way at a time; the rest waits its turn, first come, first served. */
+/** So many may be at work at a time, with a batch or a request; the rest waits its turn, first come, first served. */
 export class Slots {
   readonly #limit: number
   readonly #waiting: (() => void)[] = []
