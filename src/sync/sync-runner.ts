@@ -88,11 +88,9 @@ export class SyncRunner implements Sync {
     return loop
   }
 
-  /** Where one server can be reached, another may be: those that merely wait are tried. */
+  /** Where one server can be reached again, another may be. */
   #reached(reached: UpstreamLoop): void {
-    for (const loop of this.#loops.values()) {
-      if (loop !== reached && loop.link.failureKind === 'unreachable') loop.probe()
-    }
+    for (const loop of this.#loops.values()) if (loop !== reached) loop.reachedElsewhere()
   }
 
   #takeTopics(): void {

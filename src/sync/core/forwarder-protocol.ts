@@ -25,7 +25,7 @@ export type Input =
   /** The upstream does not know the topic any more, or has a younger one of that name. */
   | { readonly type: 'topic-lost' }
   | { readonly type: 'woken' }
-  /** The network changed, or another link came up: pauses end now. */
+  /** The network changed: pauses end now. */
   | { readonly type: 'probe' }
 
 /** What a local read gave; the records stay with the shell. */

@@ -25,13 +25,17 @@ export type LinkInput =
   | { readonly type: 'connected' }
   | { readonly type: 'failed'; readonly kind: LinkFailureKind; readonly error: EdgeError }
   | { readonly type: 'woken' }
-  /** The network or the clock changed, or another upstream was reached. */
+  /** The network or the clock changed. */
   | { readonly type: 'probe' }
+  /** Another upstream was reached after silence. */
+  | { readonly type: 'reached-elsewhere' }
   | { readonly type: 'close' }
 
 export type LinkEffect =
   | { readonly type: 'connect' }
   | { readonly type: 'wake'; readonly atUs: number }
+  /** A silence is over: other upstreams may be reached again, too. */
+  | { readonly type: 'reached' }
   | { readonly type: 'changed'; readonly state: LinkState; readonly reason: EdgeError | null }
 
 export interface LinkPolicy extends LinkBackoffPolicy {
@@ -48,6 +52,9 @@ export class Link {
   #reason: EdgeError | null = null
   #failureKind: LinkFailureKind | null = null
   #wakeAtUs: number | null = null
+  /** Nothing answered the last attempt, or the link ended with that. */
+  #isSilent = false
+  #triedElsewhereUs = Number.NEGATIVE_INFINITY
 
   constructor(policy: LinkPolicy, random: () => number) {
     this.#policy = policy
@@ -82,13 +89,15 @@ export class Link {
       case 'connected':
         this.#backoff.connected(nowUs)
         this.#failureKind = null
-        return [this.#enter('up', null)]
+        return this.#connected()
       case 'failed':
         return this.#failed(input.kind, input.error, nowUs)
       case 'woken':
         return this.#wakeAtUs !== null && nowUs >= this.#wakeAtUs ? this.#connect() : []
       case 'probe':
         return this.#wakeAtUs === null ? [] : this.#connect()
+      case 'reached-elsewhere':
+        return this.#mayTry(nowUs) ? this.#connect() : []
       case 'close':
         return [this.#enter('closed', null)]
     }
@@ -98,10 +107,26 @@ export class Link {
     return [this.#enter('connecting', this.#reason), { type: 'connect' }]
   }
 
+  #connected(): LinkEffect[] {
+    const wasSilent = this.#isSilent
+    this.#isSilent = false
+    const changed = this.#enter('up', null)
+    return wasSilent ? [changed, { type: 'reached' }] : [changed]
+  }
+
+  /** Where somebody hangs up, or refuses, another one's success tells nothing: two of them would try each other without end. */
+  #mayTry(nowUs: number): boolean {
+    const isDue = nowUs - this.#triedElsewhereUs >= this.#policy.maxDelayUs
+    if (this.#state !== 'waiting' || this.#wakeAtUs === null || !this.#isSilent || !isDue) return false
+    this.#triedElsewhereUs = nowUs
+    return true
+  }
+
   #failed(kind: LinkFailureKind, error: EdgeError, nowUs: number): LinkEffect[] {
     if (this.#state !== 'connecting' && this.#state !== 'up') return []
     const { maxDelayUs, silentMaxDelayUs } = this.#policy
-    const backoffUs = this.#backoff.failed(nowUs, isSilence(error) ? silentMaxDelayUs : maxDelayUs)
+    this.#isSilent = isSilence(error)
+    const backoffUs = this.#backoff.failed(nowUs, this.#isSilent ? silentMaxDelayUs : maxDelayUs)
     const delayUs = kind === 'unreachable' ? backoffUs : this.#pauseOf(kind)
     this.#failureKind = kind
     const changed = this.#enter(kind === 'unreachable' ? 'waiting' : 'blocked', error)

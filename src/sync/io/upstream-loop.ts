@@ -25,8 +25,8 @@ export class UpstreamLoop {
   readonly #link: Link
   readonly #runners = new Map<string, PartitionRunner>()
   readonly #abort = new AbortController()
-  /** Told when the link comes up: others may be worth a try then. */
-  readonly #onUp: () => void
+  /** Told when a silence is over: others may be worth a try then. */
+  readonly #onReached: () => void
   readonly #topics: TopicWatch
   #upstream: Upstream | null = null
   #turns = new Turns()
@@ -39,12 +39,12 @@ export class UpstreamLoop {
   #isToldUp = false
   failureCount = 0
 
-  constructor(settings: UpstreamSettings, ports: SyncPorts, open: OpenUpstream, onUp: () => void) {
+  constructor(settings: UpstreamSettings, ports: SyncPorts, open: OpenUpstream, onReached: () => void) {
     const { clock, random = Math.random } = ports
     this.settings = settings
     this.#ports = ports
     this.#open = open
-    this.#onUp = onUp
+    this.#onReached = onReached
     this.#timer = new WakeTimer(clock)
     this.budget = new KeptBudget(settings, ports.budgets, clock)
     const { name: upstreamName, topicCheckIntervalMs: intervalMs } = settings
@@ -100,7 +100,12 @@ export class UpstreamLoop {
     }
   }
 
-  /** Ends all pauses: the network or the clock changed, or another upstream was reached. */
+  /** Another upstream was reached after silence: this one may be, too. */
+  reachedElsewhere(): void {
+    this.#feed({ type: 'reached-elsewhere' })
+  }
+
+  /** Ends all pauses: the network or the clock changed. */
   probe(): void {
     this.#feed({ type: 'probe' })
     if (this.#link.state === 'up') for (const runner of this.#runners.values()) runner.probe()
@@ -160,6 +165,9 @@ export class UpstreamLoop {
       case 'wake':
         this.#timer.set(effect.atUs, () => this.#feed({ type: 'woken' }))
         return
+      case 'reached':
+        this.#onReached()
+        return
       case 'changed':
         this.#changed(effect)
         return
@@ -202,7 +210,6 @@ export class UpstreamLoop {
       this.#isToldUp = true
       logger.info('sync.link.up', { upstream: this.settings.name, protocol, peer })
       for (const runner of this.#runners.values()) runner.linkUp(this.#upstream, this.#turns)
-      this.#onUp()
       return
     }
     if (state === 'connecting') return

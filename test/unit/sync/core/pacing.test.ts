@@ -106,6 +106,36 @@ test('a probe ends a pause at once and does nothing to a link that is up', () =>
   assert.deepEqual(link.step({ type: 'probe' }, 3), [])
 })
 
+const SILENCE = new EdgeError('EDGE_UPSTREAM_TIMEOUT', 'nothing came')
+const typesOf = (effects: readonly LinkEffect[]): string[] => effects.map(({ type }) => type)
+
+test('a link that comes up after silence is a sign for others, and for those that met silence too', () => {
+  for (const [error, expected] of [
+    [SILENCE, ['changed', 'reached']],
+    [LOST, ['changed']],
+  ] as const) {
+    const link = new Link(POLICY, () => 0.5)
+    link.step({ type: 'start' }, 0)
+    link.step({ type: 'failed', kind: 'unreachable', error }, 0)
+    const tried = link.step({ type: 'reached-elsewhere' }, 1)
+    assert.equal(tried.length > 0, error === SILENCE)
+    link.step({ type: 'probe' }, 1)
+    assert.deepEqual(typesOf(link.step({ type: 'connected' }, 2)), expected)
+    assert.deepEqual(typesOf(link.step({ type: 'reached-elsewhere' }, 3)), [])
+  }
+})
+
+test('that sign shortens one pause, and the next no sooner than the longest one is over', () => {
+  const link = new Link(POLICY, () => 0.999)
+  link.step({ type: 'start' }, 0)
+  const triesUs: number[] = []
+  for (let nowUs = 0; nowUs < 61 * SECOND_US; nowUs += SECOND_US / 2) {
+    link.step({ type: 'failed', kind: 'unreachable', error: SILENCE }, nowUs)
+    if (link.step({ type: 'reached-elsewhere' }, nowUs).length > 0) triesUs.push(nowUs)
+  }
+  assert.deepEqual(triesUs, [0, 30 * SECOND_US, 60 * SECOND_US])
+})
+
 test('certificate dates that do not fit the clock are tried again soon, refusals slowly, both by name', () => {
   const link = new Link(POLICY, () => 0.5)
   link.step({ type: 'start' }, 0)

@@ -50,13 +50,12 @@ async function startLoop(
   const [settings] = upstreams
   const [route] = routes
   assert.ok(settings && route)
-  const up = Promise.withResolvers<void>()
   const ports = { log: source, cursors: source, clock: systemClock, logger }
   const open = typeof upstream === 'function' ? upstream : async () => upstream
-  const loop = new UpstreamLoop(settings, ports, open, up.resolve)
+  const loop = new UpstreamLoop(settings, ports, open, () => {})
   context.after(() => loop.close({} as EdgeError))
   loop.start()
-  await up.promise
+  await eventually(() => loop.link.state === 'up', 'the link is up')
   const add = (topicName: string, partition: SourcePartition) =>
     loop.add(`${topicName}/${partition.partitionId}`, {
       route,
