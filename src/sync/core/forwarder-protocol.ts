@@ -17,6 +17,8 @@ export type Input =
   | { readonly type: 'topic-ready'; readonly ticket: number; readonly incarnation: string }
   | { readonly type: 'tail'; readonly ticket: number; readonly page: TailPage }
   | { readonly type: 'read'; readonly ticket: number; readonly read: ReadSummary }
+  /** Less than the batch may be sent now: others have used the budget up that it was read for. */
+  | { readonly type: 'over-budget'; readonly ticket: number }
   /** The batch is handed to the link: from now on it may arrive. */
   | { readonly type: 'sent'; readonly ticket: number }
   | { readonly type: 'confirmed'; readonly ticket: number; readonly upstreamBaseOffset: bigint | null }
@@ -48,7 +50,7 @@ export type Effect =
   | { readonly type: 'ensure-topic'; readonly ticket: number }
   | { readonly type: 'poll-tail'; readonly ticket: number; readonly request: TailRequest }
   | { readonly type: 'read'; readonly ticket: number; readonly fromOffset: bigint; readonly bounds: BatchBounds }
-  /** First answered by `sent`. A batch under suspicion needs the link for itself. */
+  /** First answered by `sent`, or by `over-budget`, after which nothing is sent. A batch under suspicion needs the link for itself. */
   | { readonly type: 'send'; readonly ticket: number; readonly idPrefix: bigint; readonly suspicion: number }
   | { readonly type: 'keep-dead-letter'; readonly ticket: number; readonly offset: bigint; readonly reason: EdgeError }
   | { readonly type: 'commit-cursor'; readonly cursor: Cursor }

@@ -150,6 +150,9 @@ export class Forwarder {
       case 'read':
         this.#readDone(input.read, nowUs)
         break
+      case 'over-budget':
+        if (this.#state === 'paused') this.#readNext()
+        break
       case 'sent':
         this.#sent()
         break
@@ -295,10 +298,6 @@ export class Forwarder {
 
   #readDone(read: ReadSummary, nowUs: number): void {
     this.#read = read
-    if (read.hole) {
-      this.#counters.unreadableCount += read.hole.end - read.hole.from
-      this.#report({ kind: 'hole', ...read.hole })
-    }
     const verdict = this.#suspicion.verdictOn(this.#readFrom)
     if (read.count === 1 && verdict !== null) {
       this.#setAside(verdict, nowUs)
@@ -308,6 +307,7 @@ export class Forwarder {
       const suspicion = this.#suspicion.of(this.#readFrom)
       this.#ask({ type: 'send', idPrefix: this.#options.idPrefix(this.#incarnation), suspicion })
     } else if (read.nextOffset > this.#nextOffset) {
+      this.#passHole(read)
       this.#skipTo(read.nextOffset)
       this.#readNext()
     } else {
@@ -330,6 +330,7 @@ export class Forwarder {
     const count = BigInt(read.count)
     const lowerBound = (this.#cursor?.upstreamOffset ?? this.#upstreamBase - 1n) + count
     const told = upstreamBaseOffset === null ? lowerBound : upstreamBaseOffset + count - 1n
+    this.#passHole(read)
     this.#nextOffset = read.nextOffset
     this.#took(count, nowUs)
     this.#batcher.succeeded()
@@ -413,6 +414,7 @@ export class Forwarder {
     this.#deadLettersInRow += 1
     this.#counters.deadLetterCount += 1n
     this.#report({ kind: 'dead-letter', offset: this.#readFrom, reason })
+    this.#passHole(read)
     this.#skipTo(read.nextOffset)
     this.#backoff.reset()
     // The link may be another one by now, to an upstream that has forgotten.
@@ -445,6 +447,13 @@ export class Forwarder {
     this.#counters.gapCount += end - this.#nextOffset
     this.#report({ kind: 'gap', from: this.#nextOffset, end })
     this.#skipTo(end)
+  }
+
+  /** What is read anew, as the first read was not sent, has the same hole. */
+  #passHole({ hole }: ReadSummary): void {
+    if (hole === null) return
+    this.#counters.unreadableCount += hole.end - hole.from
+    this.#report({ kind: 'hole', ...hole })
   }
 
   /** Moves over records that are not upstream and will not be. */

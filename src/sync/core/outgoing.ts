@@ -22,14 +22,19 @@ export interface Outgoing {
 /**
  * Takes records while offsets follow each other and origin times fit: the rest stays for the next read.
  *
+ * @param maxBytes most that it may have, unless it is one record.
  * @returns undefined when there is no record at all.
  * @throws {EdgeError} EDGE_BATCH_CORRUPT.
  */
-export function joinBatches(batches: readonly StoredBatch[], prefix: bigint): Outgoing | undefined {
+export function joinBatches(
+  batches: readonly StoredBatch[],
+  prefix: bigint,
+  maxBytes = Number.POSITIVE_INFINITY,
+): Outgoing | undefined {
   const first = batches[0]
   if (first === undefined) return undefined
   const capacity = batches.reduce((sum, batch) => sum + batch.recordsView.length + batch.take * GROWTH_BYTES, 0)
-  const joiner = new Joiner(capacity)
+  const joiner = new Joiner(capacity, maxBytes)
   for (const batch of batches) {
     if (!joiner.add(batch)) break
   }
@@ -38,6 +43,7 @@ export function joinBatches(batches: readonly StoredBatch[], prefix: bigint): Ou
 
 class Joiner {
   readonly #target: Uint8Array
+  readonly #maxBytes: number
   readonly #writer: RecordWriter
   #count = 0
   #firstOffset = 0n
@@ -45,7 +51,8 @@ class Joiner {
   #leastUs = 0n
   #mostUs = 0n
 
-  constructor(capacity: number) {
+  constructor(capacity: number, maxBytes: number) {
+    this.#maxBytes = maxBytes
     this.#target = new Uint8Array(capacity)
     this.#writer = new RecordWriter(this.#target)
   }
@@ -59,7 +66,12 @@ class Joiner {
       }
       if (index < batch.skip) continue
       if (!this.#fits(batch.baseOffset + BigInt(index), cursor.originUs)) return false
+      const { at } = this.#writer
       this.#copy(batch.recordsView, cursor)
+      if (this.#count === 1 || this.#writer.at <= this.#maxBytes) continue
+      this.#writer.at = at
+      this.#count -= 1
+      return false
     }
     return true
   }

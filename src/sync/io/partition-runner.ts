@@ -196,14 +196,14 @@ export class PartitionRunner {
     const { ticket, fromOffset, bounds } = effect
     this.#readTicket = ticket
     try {
-      const leftBytes = this.options.budget.leftBytes()
       // What does not fit today is sent tomorrow, and may be as much as ever.
-      const maxBytes = leftBytes > 0 ? Math.min(bounds.maxBytes, leftBytes) : bounds.maxBytes
+      const leftBytes = this.#leftBytes() || Number.POSITIVE_INFINITY
+      const maxBytes = Math.min(bounds.maxBytes, leftBytes)
       const reading = this.options.partition.read(fromOffset, bounds.maxCount, maxBytes)
       // A hot read is used up in this very turn: its views end with it.
       const read = reading instanceof Promise ? await reading : reading
       if (this.#readTicket !== ticket) return
-      const outgoing = joinBatches(read.batches, 0n)
+      const outgoing = joinBatches(read.batches, 0n, leftBytes)
       this.#outgoing = outgoing ?? null
       const nextOffset = nextAfter(outgoing, read.nextOffset, read.messageCount)
       const summary = {
@@ -222,6 +222,11 @@ export class PartitionRunner {
   #send(effect: Extract<Effect, { type: 'send' }>): void {
     const outgoing = this.#outgoing
     if (outgoing === null) return
+    const leftBytes = this.#leftBytes()
+    if (outgoing.count > 1 && leftBytes > 0 && outgoing.sizeBytes > leftBytes) {
+      this.#feed({ type: 'over-budget', ticket: effect.ticket })
+      return
+    }
     const owedBytes = Math.max(0, outgoing.sizeBytes - this.#paidBytes)
     const waitUs = owedBytes === 0 ? 0 : this.options.budget.take(owedBytes)
     if (waitUs > 0) {
@@ -239,6 +244,11 @@ export class PartitionRunner {
       return { type: 'confirmed', ticket, upstreamBaseOffset }
     }
     this.#answer(ticket, send, suspicion)
+  }
+
+  /** What may be sent today without paying more than the budget has. */
+  #leftBytes(): number {
+    return this.options.budget.leftBytes() + this.#paidBytes
   }
 
   async #keepDeadLetter(effect: Extract<Effect, { type: 'keep-dead-letter' }>): Promise<void> {

@@ -194,3 +194,18 @@ test('a send that is confirmed at an offset of long ago went to another topic, w
   assert.equal(effects.find((effect) => effect.type === 'read')?.fromOffset, 0n)
   assert.equal(forwarder.view().counters.resentCount, 5n)
 })
+
+test('a batch that the budget has no room for any more is read anew, and its hole is told once', () => {
+  const forwarder = new Forwarder(OPTIONS, 0)
+  const asked = reachEmptyUpstream(forwarder)
+  const hole = { from: 1n, end: 3n }
+  const first = forwarder.step({ type: 'read', ticket: ticketOf(asked), read: { ...read(0, 5), hole } }, 2000)
+  const again = forwarder.step({ type: 'over-budget', ticket: ticketOf(first) }, 2000)
+  assert.deepEqual(typesOf(again), ['read'])
+  const smaller = { ...read(0, 3), hole }
+  const sent = forwarder.step({ type: 'read', ticket: ticketOf(again), read: smaller }, 3000)
+  forwarder.step({ type: 'sent', ticket: ticketOf(sent) }, 3000)
+  const confirmed = forwarder.step({ type: 'confirmed', ticket: ticketOf(sent), upstreamBaseOffset: 0n }, 4000)
+  assert.deepEqual(typesOf(confirmed), ['report', 'commit-cursor', 'read'])
+  assert.equal(forwarder.view().counters.unreadableCount, 2n)
+})

@@ -52,3 +52,17 @@ test('origin times of one send lie within what the newer protocol can hold', () 
 test('no batches are no send', () => {
   assert.equal(joinBatches([], PREFIX), undefined)
 })
+
+test('what is more than may be sent stays for the next send, but for one record', () => {
+  const batch = stored(0n, [message('x'.repeat(100)), message('y'.repeat(100)), message('z'.repeat(100))])
+  const sizes = [1000, 250, 10].map((maxBytes) => joinBatches([batch], PREFIX, maxBytes))
+  assert.deepEqual(
+    sizes.map((joined) => [joined?.count, joined?.nextOffset]),
+    [
+      [3, 3n],
+      [2, 2n],
+      [1, 1n],
+    ],
+  )
+  assert.ok((sizes[1]?.sizeBytes ?? 0) <= 250)
+})

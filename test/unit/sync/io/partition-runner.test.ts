@@ -5,6 +5,7 @@ import { EdgeError } from '../../../../src/errors.ts'
 import { silentLogger } from '../../../../src/logger.ts'
 import type { StoredBatch } from '../../../../src/sdk/wire/batch.ts'
 import { parseRoute } from '../../../../src/sync/core/route.ts'
+import { KeptBudget } from '../../../../src/sync/io/kept-budget.ts'
 import { PartitionRunner, type RunnerOptions } from '../../../../src/sync/io/partition-runner.ts'
 import { Slots } from '../../../../src/sync/io/slots.ts'
 import { Turns } from '../../../../src/sync/io/turns.ts'
@@ -193,4 +194,38 @@ test('what retention took before the upstream was ever reached is a gap for a la
 
   source.cursors.clear()
   assert.equal(await gapOf(), 0n, 'what was gone before the route was there is none')
+})
+
+test('several partitions that send at a time end a day one record beyond its budget at most', async () => {
+  const source = new MemorySource()
+  const partitions = source.addTopic('sensors', 'temp', 4)
+  const dailyBudgetBytes = 10_000
+  const budget = new KeptBudget({ name: 'central', maxBytesPerSecond: 0, dailyBudgetBytes }, undefined, systemClock)
+  const upstream = new EmptyUpstream()
+  const turns = new Turns()
+  const slots = new Slots(4)
+  const runners = partitions.map((partition) => {
+    // The log gives batches whole, and takes a while for what lies on the disk.
+    for (let batch = 0; batch < 10; batch++) partition.append(...Array(50).fill('x'.repeat(80)))
+    const onDisk = {
+      key: partition.key,
+      partitionId: partition.partitionId,
+      logStartOffset: 0n,
+      foundEnd: 0n,
+      durableEnd: partition.durableEnd,
+      onAppended: () => () => {},
+      async read(...request: Parameters<typeof partition.read>) {
+        await new Promise((resolve) => setImmediate(resolve))
+        return partition.read(...request)
+      },
+    }
+    return runnerOf(source, onDisk, budget, { slots })
+  })
+  for (const runner of runners) runner.linkUp(upstream, turns)
+  await eventually(() => budget.pause() !== null, 'the budget is used up')
+  await eventually(() => runners.every(({ view }) => view.state === 'paused'), 'all of them wait for the next day')
+  const sentBytes = upstream.sent.reduce((sum, { recordsView }) => sum + recordsView.length, 0)
+  const oneBytes = Math.max(...upstream.sent.map(({ recordsView, count }) => recordsView.length / count))
+  assert.ok(sentBytes >= dailyBudgetBytes && sentBytes < dailyBudgetBytes + oneBytes, `${sentBytes} bytes were sent`)
+  for (const runner of runners) runner.close()
 })
