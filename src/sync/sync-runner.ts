@@ -82,8 +82,8 @@ export class SyncRunner implements Sync {
     const { clock } = this.#ports
     const open: OpenUpstream =
       settings.target.scheme === 'http'
-        ? (signal) => openHttpUpstream({ ...settings, clock, pace }, signal)
-        : (signal) => openBinaryUpstream({ ...settings, clock, pace }, signal)
+        ? (...link) => openHttpUpstream({ ...settings, clock, pace }, ...link)
+        : (...link) => openBinaryUpstream({ ...settings, clock, pace }, ...link)
     const loop: UpstreamLoop = new UpstreamLoop(settings, this.#ports, open, () => this.#reached(loop))
     return loop
   }

@@ -12,7 +12,9 @@ import { failureKindOf } from '../core/classify.ts'
 import type { Exchange, LinkPace } from '../core/link-pace.ts'
 import type { TopicName } from '../core/route.ts'
 import type { TailMessage, TailPage, TailRequest } from '../core/tail.ts'
+import { Heartbeat } from './heartbeat.ts'
 import { TopicRegistry } from './topic-registry.ts'
+import type { Turns } from './turns.ts'
 import type { Upstream } from './upstream.ts'
 
 export interface BinaryUpstreamSettings {
@@ -25,13 +27,18 @@ export interface BinaryUpstreamSettings {
   readonly maxInFlight: number
 }
 
+const PING: Exchange = { kind: 'session', upBytes: 0, downBytes: 0 }
 const TOPIC: Exchange = { kind: 'topic', upBytes: 0, downBytes: 0 }
 /** Never stores an offset, so the number names nobody. */
 const TAIL_READER = { kind: 'consumer', id: 1 } as const
 
 /** @throws {EdgeError} what dialling and login throw. */
-export async function openBinaryUpstream(settings: BinaryUpstreamSettings, signal: AbortSignal): Promise<Upstream> {
-  const { target, clock, pace, connectTimeoutMs, heartbeatIntervalMs, maxInFlight } = settings
+export async function openBinaryUpstream(
+  settings: BinaryUpstreamSettings,
+  signal: AbortSignal,
+  turns: Turns,
+): Promise<Upstream> {
+  const { target, clock, pace, connectTimeoutMs, maxInFlight } = settings
   pace.begin()
   const connection = await Connection.open(
     {
@@ -40,14 +47,14 @@ export async function openBinaryUpstream(settings: BinaryUpstreamSettings, signa
       credentials: target.credentials,
       connectTimeoutMs,
       patience: pace.patienceFor('session'),
-      heartbeatIntervalMs,
+      heartbeatIntervalMs: 0,
       maxInFlight,
       clock,
       randomU128: randomId,
     },
     signal,
   )
-  return new BinaryUpstream(connection, settings)
+  return new BinaryUpstream(connection, settings, turns)
 }
 
 class BinaryUpstream implements Upstream {
@@ -56,14 +63,25 @@ class BinaryUpstream implements Upstream {
   readonly closed: Promise<EdgeError>
   readonly #connection: Connection
   readonly #settings: BinaryUpstreamSettings
+  readonly #heartbeat: Heartbeat
   readonly #topics: TopicRegistry
 
-  constructor(connection: Connection, settings: BinaryUpstreamSettings) {
+  constructor(connection: Connection, settings: BinaryUpstreamSettings, turns: Turns) {
     this.#connection = connection
     this.#settings = settings
     this.protocol = connection.dialect
     this.peer = connection.peer
     this.closed = connection.closed
+    this.#heartbeat = new Heartbeat({
+      intervalMs: settings.heartbeatIntervalMs,
+      clock: settings.clock,
+      turns,
+      // Behind a large send it would be late, and nothing to worry about.
+      ping: async () => {
+        if (connection.inFlight === 0) await this.#request(CODE.ping, null, PING)
+      },
+    })
+    void this.closed.then(() => this.#heartbeat.close())
     this.#topics = new TopicRegistry({
       find: async ({ streamName: stream, topicName: topic }) => {
         const found = await this.#request(CODE.getTopic, { stream, topic }, TOPIC)
@@ -127,6 +145,7 @@ class BinaryUpstream implements Upstream {
     const { clock, pace } = this.#settings
     const { kind, upBytes } = exchange
     const startUs = clock.monotonicUs()
+    this.#heartbeat.sent()
     const limits = { patience: pace.patienceFor(kind), transferMs: pace.transferUs(exchange) / US_MS }
     try {
       const answer = await this.#connection.request(code, body, limits)

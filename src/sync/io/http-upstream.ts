@@ -18,6 +18,7 @@ import { ConnectionEnds } from './connection-ends.ts'
 import { type HttpCall, HttpClient } from './http-client.ts'
 import { Slots } from './slots.ts'
 import { TopicRegistry } from './topic-registry.ts'
+import type { Turns } from './turns.ts'
 import type { Upstream } from './upstream.ts'
 
 export interface HttpUpstreamSettings {
@@ -36,9 +37,13 @@ const ORIGIN_HEADER = 'edge-origin-us'
 const NEW_TOPIC = { compression_algorithm: 'none', message_expiry: 0, max_topic_size: 0 }
 
 /** Connects by logging in. @throws {EdgeError} EDGE_CREDENTIALS_INVALID, EDGE_UPSTREAM_UNREACHABLE, EDGE_UPSTREAM_TIMEOUT. */
-export async function openHttpUpstream(settings: HttpUpstreamSettings, signal: AbortSignal): Promise<Upstream> {
+export async function openHttpUpstream(
+  settings: HttpUpstreamSettings,
+  signal: AbortSignal,
+  turns: Turns,
+): Promise<Upstream> {
   settings.pace.begin()
-  const upstream = new HttpUpstream(settings, signal)
+  const upstream = new HttpUpstream(settings, signal, turns)
   try {
     await upstream.login()
     return upstream
@@ -57,6 +62,7 @@ class HttpUpstream implements Upstream {
   readonly #settings: HttpUpstreamSettings
   readonly #http: HttpClient
   readonly #slots: Slots
+  readonly #turns: Turns
   readonly #topics: TopicRegistry
   readonly #settleClosed: (error: EdgeError) => void
   #token: string | null = null
@@ -65,8 +71,9 @@ class HttpUpstream implements Upstream {
   #isClosed = false
   #process: string | null = null
 
-  constructor(settings: HttpUpstreamSettings, signal: AbortSignal) {
+  constructor(settings: HttpUpstreamSettings, signal: AbortSignal, turns: Turns) {
     this.#settings = settings
+    this.#turns = turns
     const { clock, target, connectTimeoutMs, maxInFlight, httpCheckIntervalMs } = settings
     const { host, port, options } = target
     this.#slots = new Slots(maxInFlight)
@@ -136,7 +143,8 @@ class HttpUpstream implements Upstream {
     if (this.#isChecking || this.#isClosed) return
     this.#isChecking = true
     try {
-      const stats = await this.#ask({ kind: 'session', method: 'GET', path: '/stats', isLook: true })
+      const call = { kind: 'session', method: 'GET', path: '/stats', isLook: true } as const
+      const stats = await this.#turns.share(() => this.#ask(call))
       const process = `${stats?.process_id} ${stats?.start_time}`
       this.#process ??= process
       if (process !== this.#process) this.abort(new EdgeError('EDGE_CONNECTION_LOST', `${this.peer}: started anew`))

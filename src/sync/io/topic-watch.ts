@@ -7,6 +7,7 @@ import { EdgeError } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
 import type { TopicName } from '../core/route.ts'
 import type { PartitionRunner } from './partition-runner.ts'
+import type { Turns } from './turns.ts'
 import type { Upstream } from './upstream.ts'
 
 export interface TopicWatchOptions {
@@ -27,7 +28,7 @@ export class TopicWatch {
   }
 
   /** Called every few seconds while the link is up. One look at a time, topic by topic. */
-  async look(upstream: Upstream, runners: readonly PartitionRunner[], nowUs: number): Promise<void> {
+  async look(upstream: Upstream, turns: Turns, runners: readonly PartitionRunner[], nowUs: number): Promise<void> {
     const { intervalMs } = this.#options
     if (intervalMs === 0 || this.#isLooking || nowUs - this.#lastUs < intervalMs * US_MS) return
     this.#isLooking = true
@@ -35,16 +36,23 @@ export class TopicWatch {
     try {
       // Also where a send would find out: to another topic of that name it goes without an error.
       const linked = runners.filter(({ topicIncarnation }) => topicIncarnation !== null)
-      for (const [target, own] of byTarget(linked)) await this.#lookFor(upstream, target, own)
+      for (const [target, own] of byTarget(linked)) {
+        // In its turn: a record that has the link for itself is blamed for what ends it.
+        await this.#lookFor(() => turns.share(() => upstream.findTopic(target)), target, own)
+      }
     } finally {
       this.#isLooking = false
     }
   }
 
-  async #lookFor(upstream: Upstream, target: TopicName, runners: readonly PartitionRunner[]): Promise<void> {
+  async #lookFor(
+    find: () => Promise<string | null>,
+    target: TopicName,
+    runners: readonly PartitionRunner[],
+  ): Promise<void> {
     let lost: PartitionRunner[]
     try {
-      const incarnation = await upstream.findTopic(target)
+      const incarnation = await find()
       lost = runners.filter(({ topicIncarnation: own }) => own !== null && own !== incarnation)
       if (lost.length === 0) return
     } catch (error) {

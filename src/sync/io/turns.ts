@@ -29,6 +29,17 @@ export class Turns {
     this.#next()
   }
 
+  /** Runs `work` when its turn comes, beside others. */
+  share<T>(work: () => Promise<T>): Promise<T> {
+    const { promise, resolve, reject } = Promise.withResolvers<T>()
+    this.take(0, () => {
+      work()
+        .finally(() => this.end())
+        .then(resolve, reject)
+    })
+    return promise
+  }
+
   end(): void {
     this.#openCount -= 1
     this.#isTakenAlone = false

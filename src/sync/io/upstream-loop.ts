@@ -114,7 +114,7 @@ export class UpstreamLoop {
   /** Looks whether work is there and nothing moves, which it says once, and whether the topics are still there. */
   watch(): void {
     const nowUs = this.#ports.clock.monotonicUs()
-    if (this.#upstream !== null) void this.#topics.look(this.#upstream, [...this.#runners.values()], nowUs)
+    if (this.#upstream !== null) void this.#topics.look(this.#upstream, this.#turns, [...this.#runners.values()], nowUs)
     if (this.#movableSinceUs !== null && this.budget.pause() !== null) this.#movableSinceUs = nowUs
     const isStalled = this.#isStuck(nowUs)
     if (isStalled && !this.#isStalled) this.#ports.logger.warn('sync.stalled', { upstream: this.settings.name })
@@ -175,9 +175,10 @@ export class UpstreamLoop {
   }
 
   async #connect(): Promise<void> {
+    const turns = new Turns()
     let upstream: Upstream
     try {
-      upstream = await this.#open(this.#abort.signal)
+      upstream = await this.#open(this.#abort.signal, turns)
     } catch (cause) {
       const error = toEdgeError(cause)
       this.#movableSinceUs = null
@@ -190,7 +191,7 @@ export class UpstreamLoop {
     }
     this.#upstream = upstream
     this.#movableSinceUs ??= this.#ports.clock.monotonicUs()
-    this.#turns = new Turns()
+    this.#turns = turns
     this.#feed({ type: 'connected' })
     const error = await upstream.closed
     if (this.#upstream !== upstream) return

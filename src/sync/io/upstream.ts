@@ -3,6 +3,7 @@ import type { EdgeError } from '../../errors.ts'
 import type { StoredBatch } from '../../sdk/wire/batch.ts'
 import type { TopicName } from '../core/route.ts'
 import type { TailPage, TailRequest } from '../core/tail.ts'
+import type { Turns } from './turns.ts'
 
 export interface Upstream {
   /** How it is spoken to, for pages and logs. */
@@ -31,5 +32,8 @@ export interface Upstream {
   abort(error: EdgeError): void
 }
 
-/** @throws {EdgeError} whatever kept the link from coming about. */
-export type OpenUpstream = (signal: AbortSignal) => Promise<Upstream>
+/**
+ * @param turns what the link asks by itself, such as pings, takes a turn as well, once it stands.
+ * @throws {EdgeError} whatever kept the link from coming about.
+ */
+export type OpenUpstream = (signal: AbortSignal, turns: Turns) => Promise<Upstream>

@@ -9,6 +9,7 @@ import { EdgeError } from '../../../src/errors.ts'
 import { parseConnectionString } from '../../../src/sdk/index.ts'
 import { LinkPace } from '../../../src/sync/core/link-pace.ts'
 import { openHttpUpstream } from '../../../src/sync/io/http-upstream.ts'
+import { Turns } from '../../../src/sync/io/turns.ts'
 
 const LOGIN = '{"access_token":{"token":"t"}}'
 const STATS = '{"process_id":1,"start_time":1}'
@@ -39,6 +40,7 @@ test('a hundred looks at once wait for few connections, and the time they wait i
       httpCheckIntervalMs: 30_000,
     },
     new AbortController().signal,
+    new Turns(),
   )
   context.after(() => {
     upstream.abort(new EdgeError('EDGE_SHUTTING_DOWN', 'the test is over'))

@@ -49,3 +49,14 @@ test('others go before a suspect, but not for ever', () => {
   }
   assert.equal(begun.indexOf('suspect'), 65)
 })
+
+test('work that is shared gives its turn back, whatever comes of it', async () => {
+  const { turns, begun, take } = watched()
+  await turns.share(async () => void begun.push('done'))
+  const failing = turns.share(async () => {
+    throw new Error('no')
+  })
+  take('suspect', 3)
+  await assert.rejects(failing, /no/)
+  assert.deepEqual(begun, ['done', 'suspect'])
+})
