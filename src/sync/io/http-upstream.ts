@@ -2,15 +2,13 @@
  * A central server over Iggy's REST API, where nothing but HTTP gets through. Times of origin are stamped anew by the
  * server, so ours travels in a header of the record. Exact numbers: ids have 39 digits, which plain JSON parsing rounds.
  */
-import { concatBytes } from '../../byte-concat.ts'
 import { type Clock, US_MS } from '../../clock.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import { type ConnectionTarget, unpackMessages } from '../../sdk/index.ts'
 import type { StoredBatch } from '../../sdk/wire/batch.ts'
-import { headerValueOf, stringHeader } from '../../sdk/wire/header-values.ts'
-import { encodeUserHeaders } from '../../sdk/wire/user-headers.ts'
 import { failureKindOf } from '../core/classify.ts'
 import type { LinkPace } from '../core/link-pace.ts'
+import { withOrigin } from '../core/origin-header.ts'
 import type { RequestKind } from '../core/round-trip.ts'
 import type { TopicName } from '../core/route.ts'
 import type { TailPage, TailRequest } from '../core/tail.ts'
@@ -31,8 +29,6 @@ export interface HttpUpstreamSettings {
   readonly httpCheckIntervalMs: number
 }
 
-/** Header that carries the time of origin, µs, since the server puts its own in its place. */
-const ORIGIN_HEADER = 'edge-origin-us'
 /** Servers without these two take 0 for their default. */
 const NEW_TOPIC = { compression_algorithm: 'none', message_expiry: 0, max_topic_size: 0 }
 
@@ -291,9 +287,4 @@ function topicPath({ streamName, topicName }: TopicName): string {
 
 function exact(value: unknown): bigint {
   return typeof value === 'number' || typeof value === 'bigint' ? BigInt(value) : 0n
-}
-
-function withOrigin(headersBytes: Uint8Array, originUs: bigint): Uint8Array {
-  const header = encodeUserHeaders([{ key: stringHeader(ORIGIN_HEADER), value: headerValueOf('uint64', originUs) }])
-  return concatBytes([headersBytes, header])
 }
