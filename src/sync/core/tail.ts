@@ -184,7 +184,7 @@ export class TailScan {
 
   #nextPage(upstreamEnd: bigint): TailVerdict | null {
     const lowest = this.#lowest
-    if (lowest <= this.#floor) return { kind: 'absent', upstreamStart: lowest, upstreamEnd, isLimited: false }
+    if (lowest <= this.#floor) return { kind: 'absent', upstreamStart: this.#floor, upstreamEnd, isLimited: false }
     const known = this.#options.anchor?.upstreamOffset ?? upstreamEnd
     const limit = least(known, upstreamEnd) - BigInt(this.#options.maxCount)
     if (lowest <= limit) return { kind: 'absent', upstreamStart: lowest, upstreamEnd, isLimited: true }
@@ -209,6 +209,7 @@ export class TailScan {
       if (isNewest) return { kind: 'absent', upstreamStart, upstreamEnd, isLimited: false }
     } else if (oldest.id === messageId(this.#options.prefixes[incarnation] ?? 0n, localOffset)) {
       this.#floor = upstreamOffset
+      this.#searched = null
       if (isNewest) return { kind: 'found', incarnation, localOffset, upstreamOffset, upstreamEnd }
     }
     return this.#nextPage(upstreamEnd)

@@ -130,6 +130,8 @@ test('what was searched before is passed over, unless the upstream has less than
   const { verdict, pages } = scan(ids, 0, 1000, known)
   assert.ok(verdict.kind === 'found' && verdict.localOffset === 6n)
   assert.equal(pages, 3)
+  const expired = scan(others(1000), 800, 1000, { ...anchorAt(500n, 7n, false), searched: { from: 600n, end: 990n } })
+  assert.ok(expired.verdict.kind === 'absent' && expired.verdict.upstreamStart > 500n)
   const behind = [...others(20), messageId(OURS, 7n), ...others(20)]
   const other = scan(behind, 0, 1000, known)
   assert.ok(other.verdict.kind === 'found' && other.verdict.localOffset === 7n)
