@@ -269,6 +269,9 @@ export interface Topic {
 /**
  * Streams, topics and partitions. Reads are synchronous, from memory; changes are durable (descriptor files, then SQLite)
  * when their promise resolves. Ids: lowest free one, from 0. Names are unique per parent, 1..255 bytes of UTF-8.
+ *
+ * A change is of the very stream or topic it is asked for, EDGE_STREAM_NOT_FOUND or EDGE_TOPIC_NOT_FOUND once that is
+ * deleted: changes wait for each other, and another one may have its id and its name by then.
  */
 export interface Catalog {
   readonly streams: ReadonlyMap<number, Stream>
@@ -278,15 +281,15 @@ export interface Catalog {
   onChanged(callback: () => void): () => void
   /** @throws EDGE_STREAM_NAME_TAKEN, EDGE_NAME_INVALID, EDGE_TOO_MANY_STREAMS. */
   createStream(name: string): Promise<Stream>
-  renameStream(streamId: number, name: string): Promise<void>
-  deleteStream(streamId: number): Promise<void>
+  renameStream(stream: Stream, name: string): Promise<void>
+  deleteStream(stream: Stream): Promise<void>
   /** @throws EDGE_TOPIC_NAME_TAKEN, EDGE_TOO_MANY_TOPICS, EDGE_TOO_MANY_PARTITIONS. */
-  createTopic(streamId: number, spec: { name: string; partitionCount: number; options: TopicOptions }): Promise<Topic>
-  updateTopic(streamId: number, topicId: number, change: { name?: string; options?: TopicOptions }): Promise<void>
-  deleteTopic(streamId: number, topicId: number): Promise<void>
-  addPartitions(streamId: number, topicId: number, count: number): Promise<void>
+  createTopic(stream: Stream, spec: { name: string; partitionCount: number; options: TopicOptions }): Promise<Topic>
+  updateTopic(topic: Topic, change: { name?: string; options?: TopicOptions }): Promise<void>
+  deleteTopic(topic: Topic): Promise<void>
+  addPartitions(topic: Topic, count: number): Promise<void>
   /** Removes the highest ids. */
-  removePartitions(streamId: number, topicId: number, count: number): Promise<void>
+  removePartitions(topic: Topic, count: number): Promise<void>
 }
 
 // ---- metadata (SQLite) -----------------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ const CASES: readonly Case[] = [
 async function measure(log: Log, each: Case, number: number): Promise<void> {
   const stream = await log.catalog.createStream(`bench-${number}`)
   const spec = { name: 'topic', partitionCount: each.partitionCount, options: topicOptions(each.durability) }
-  const topic = await log.catalog.createTopic(stream.id, spec)
+  const topic = await log.catalog.createTopic(stream, spec)
   const numbers = Array.from({ length: each.recordsPerBatch }, (_, index) => index)
   const batch = { count: numbers.length, baseOriginUs: 1n, recordsView: recordsOf(numbers, PAYLOAD_SIZE) }
   const before = { ...log.stats(), cpu: process.cpuUsage(), at: performance.now() }

@@ -7,6 +7,7 @@ import { RECOVERED_OPTIONS } from '../../src/log/catalog/scan.ts'
 import { type Names, openNames } from '../../src/log/names.ts'
 import { LOG_SETTINGS } from '../../src/log/settings.ts'
 import { defaultsOf } from '../../src/setting.ts'
+import { streamAt, topicAt } from '../support/by-number.ts'
 import { PowerCutDisk, PowerLost } from '../support/power-cut-disk.ts'
 import { SeededRandom } from '../support/seeded-random.ts'
 
@@ -109,7 +110,8 @@ function pickChange(random: SeededRandom, state: State): Change {
         const own = next.get(streamId)?.topics
         own?.set(lowestFree(own), { name, floors: Array(partitionCount).fill(0n) })
       },
-      run: (catalog) => catalog.createTopic(streamId, { name, partitionCount, options: RECOVERED_OPTIONS }),
+      run: (catalog) =>
+        catalog.createTopic(streamAt(catalog, streamId), { name, partitionCount, options: RECOVERED_OPTIONS }),
     }
   }
   const changes = [...streamChanges(streamId, name), ...topicChanges(random, streamId, topicId, name)]
@@ -120,9 +122,9 @@ function streamChanges(streamId: number, name: string): Change[] {
   return [
     {
       model: (next) => next.set(streamId, { topics: new Map(), ...next.get(streamId), name }),
-      run: (catalog) => catalog.renameStream(streamId, name),
+      run: (catalog) => catalog.renameStream(streamAt(catalog, streamId), name),
     },
-    { model: (next) => next.delete(streamId), run: (catalog) => catalog.deleteStream(streamId) },
+    { model: (next) => next.delete(streamId), run: (catalog) => catalog.deleteStream(streamAt(catalog, streamId)) },
   ]
 }
 
@@ -133,21 +135,21 @@ function topicChanges(random: SeededRandom, streamId: number, topicId: number, n
   return [
     {
       model: (next) => set(next, { ...topicOf(next), name }),
-      run: (catalog) => catalog.updateTopic(streamId, topicId, { name }),
+      run: (catalog) => catalog.updateTopic(topicAt(catalog, streamId, topicId), { name }),
     },
     {
       model: (next) => next.get(streamId)?.topics.delete(topicId),
-      run: (catalog) => catalog.deleteTopic(streamId, topicId),
+      run: (catalog) => catalog.deleteTopic(topicAt(catalog, streamId, topicId)),
     },
     {
       model: (next) => set(next, { ...topicOf(next), floors: [...topicOf(next).floors, 0n, 0n] }),
-      run: (catalog) => catalog.addPartitions(streamId, topicId, 2),
+      run: (catalog) => catalog.addPartitions(topicAt(catalog, streamId, topicId), 2),
     },
     {
       model: (next) => set(next, { ...topicOf(next), floors: topicOf(next).floors.slice(0, -1) }),
       run: async (catalog) => {
         const isEmpty = catalog.topic(streamId, topicId)?.partitions.length === 0
-        if (!isEmpty) await catalog.removePartitions(streamId, topicId, 1)
+        if (!isEmpty) await catalog.removePartitions(topicAt(catalog, streamId, topicId), 1)
       },
     },
     {

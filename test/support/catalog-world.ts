@@ -14,6 +14,7 @@ import type { PartitionHost, PartitionSpec } from '../../src/log/ports.ts'
 import type { Scheduler } from '../../src/log/scheduler.ts'
 import { LOG_SETTINGS } from '../../src/log/settings.ts'
 import { defaultsOf } from '../../src/setting.ts'
+import { streamAt } from './by-number.ts'
 
 export const OPTIONS: TopicOptions = {
   ...RECOVERED_OPTIONS,
@@ -149,7 +150,19 @@ export function seen(catalog: StoreCatalog) {
 export async function fillStore(store: OpenCatalog): Promise<void> {
   await store.catalog.createStream('plant')
   await store.catalog.createStream('öfen / "3"')
-  await store.catalog.createTopic(0, { name: 'temperature', partitionCount: 3, options: OPTIONS })
-  await store.catalog.createTopic(0, { name: '../../escape', partitionCount: 1, options: OPTIONS })
-  await store.catalog.createTopic(1, { name: 'temperature', partitionCount: 0, options: OPTIONS })
+  await store.catalog.createTopic(streamAt(store.catalog, 0), {
+    name: 'temperature',
+    partitionCount: 3,
+    options: OPTIONS,
+  })
+  await store.catalog.createTopic(streamAt(store.catalog, 0), {
+    name: '../../escape',
+    partitionCount: 1,
+    options: OPTIONS,
+  })
+  await store.catalog.createTopic(streamAt(store.catalog, 1), {
+    name: 'temperature',
+    partitionCount: 0,
+    options: OPTIONS,
+  })
 }

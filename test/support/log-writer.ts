@@ -26,7 +26,7 @@ const stream = log.catalog.stream('s') ?? (await log.catalog.createStream('s'))
 for (const name of ['durable', 'buffered'] as const) {
   const known = log.catalog.topic(stream.id, name)
   const topic =
-    known ?? (await log.catalog.createTopic(stream.id, { name, partitionCount: 1, options: topicOptions(name) }))
+    known ?? (await log.catalog.createTopic(stream, { name, partitionCount: 1, options: topicOptions(name) }))
   const [partition] = topic.partitions
   if (partition !== undefined) for (let k = 0; k < IN_FLIGHT; k++) appendOn(partition, name)
 }

@@ -7,24 +7,19 @@ import { EdgeError } from '../../src/errors.ts'
 import type {
   Appended,
   Catalog,
-  ConsumerKind,
-  CursorRow,
-  GroupRow,
   Log,
-  MetadataStore,
   Partition,
   ProducerTable,
   ReadRequest,
   ReadResult,
   Receipt,
   Stream,
-  TokenRow,
   Topic,
   TopicOptions,
-  UserRow,
 } from '../../src/log/api.ts'
 import type { RecordBatch, StoredBatch } from '../../src/sdk/wire/batch.ts'
 import { contentBytesOf } from '../../src/sdk/wire/record-content.ts'
+import { MemoryMetadata } from './memory-metadata.ts'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
@@ -278,59 +273,56 @@ class MemoryCatalog implements Catalog {
     return stream
   }
 
-  async renameStream(streamId: number, name: string): Promise<void> {
+  async renameStream(asked: Stream, name: string): Promise<void> {
+    const stream = this.#present(asked)
     const taken = this.stream(name)
-    if (taken && taken.id !== streamId) throw new EdgeError('EDGE_STREAM_NAME_TAKEN', `stream ${name}`)
-    const stream = this.streams.get(streamId)
-    if (stream) stream.name = name
+    if (taken && taken !== stream) throw new EdgeError('EDGE_STREAM_NAME_TAKEN', `stream ${name}`)
+    stream.name = name
     this.#changed()
   }
 
-  async deleteStream(streamId: number): Promise<void> {
-    for (const topicId of this.streams.get(streamId)?.topics.keys() ?? []) await this.deleteTopic(streamId, topicId)
-    this.streams.delete(streamId)
+  async deleteStream(asked: Stream): Promise<void> {
+    const stream = this.#present(asked)
+    for (const topic of stream.topics.values()) await this.deleteTopic(topic)
+    this.streams.delete(stream.id)
     this.#changed()
   }
 
   async createTopic(
-    streamId: number,
+    asked: Stream,
     spec: { name: string; partitionCount: number; options: TopicOptions },
   ): Promise<Topic> {
-    const stream = this.streams.get(streamId)
-    if (!stream) throw new EdgeError('EDGE_STREAM_NOT_FOUND', `stream ${streamId}`)
+    const stream = this.#present(asked)
+    const { id: streamId } = stream
     if (this.topic(streamId, spec.name)) throw new EdgeError('EDGE_TOPIC_NAME_TAKEN', `topic ${spec.name}`)
     const id = lowestFree(stream.topics)
     const { name, options } = spec
     const topic: MemoryTopic = { id, streamId, name, createdAtUs: this.log.nowUs(), options, partitions: [] }
     insertSorted(stream.topics, topic)
-    await this.addPartitions(streamId, id, spec.partitionCount)
+    await this.addPartitions(topic, spec.partitionCount)
     return topic
   }
 
-  async updateTopic(
-    streamId: number,
-    topicId: number,
-    change: { name?: string; options?: TopicOptions },
-  ): Promise<void> {
-    const topic = this.topic(streamId, topicId)
-    if (!topic) throw new EdgeError('EDGE_TOPIC_NOT_FOUND', `topic ${topicId}`)
-    const taken = change.name === undefined ? undefined : this.topic(streamId, change.name)
-    if (taken && taken.id !== topicId) throw new EdgeError('EDGE_TOPIC_NAME_TAKEN', `topic ${change.name}`)
+  async updateTopic(asked: Topic, change: { name?: string; options?: TopicOptions }): Promise<void> {
+    const topic = this.#presentTopic(asked)
+    const taken = change.name === undefined ? undefined : this.topic(topic.streamId, change.name)
+    if (taken && taken !== topic) throw new EdgeError('EDGE_TOPIC_NAME_TAKEN', `topic ${change.name}`)
     if (change.name !== undefined) topic.name = change.name
     if (change.options !== undefined) topic.options = change.options
     this.#changed()
   }
 
-  async deleteTopic(streamId: number, topicId: number): Promise<void> {
-    for (const partition of this.topic(streamId, topicId)?.partitions ?? []) this.log.partitions.delete(partition.key)
+  async deleteTopic(asked: Topic): Promise<void> {
+    const { streamId, id: topicId, partitions } = this.#presentTopic(asked)
+    for (const partition of partitions) this.log.partitions.delete(partition.key)
     this.streams.get(streamId)?.topics.delete(topicId)
     this.log.metadata.forgetTopic(streamId, topicId)
     this.#changed()
   }
 
-  async addPartitions(streamId: number, topicId: number, count: number): Promise<void> {
-    const topic = this.topic(streamId, topicId)
-    if (!topic) throw new EdgeError('EDGE_TOPIC_NOT_FOUND', `topic ${topicId}`)
+  async addPartitions(asked: Topic, count: number): Promise<void> {
+    const topic = this.#presentTopic(asked)
+    const { streamId, id: topicId } = topic
     for (let added = 0; added < count; added++) {
       const place = { key: this.#nextKey++, streamId, topicId, partitionId: topic.partitions.length }
       const partition = new MemoryPartition(this.log, place, () => topic.options)
@@ -340,130 +332,22 @@ class MemoryCatalog implements Catalog {
     this.#changed()
   }
 
-  async removePartitions(streamId: number, topicId: number, count: number): Promise<void> {
-    for (const partition of this.topic(streamId, topicId)?.partitions.splice(-count) ?? []) {
-      this.log.partitions.delete(partition.key)
-    }
+  async removePartitions(asked: Topic, count: number): Promise<void> {
+    for (const { key } of this.#presentTopic(asked).partitions.splice(-count)) this.log.partitions.delete(key)
     this.#changed()
   }
-}
 
-class MemoryMetadata implements MetadataStore {
-  readonly users = new Map<number, UserRow>()
-  readonly #tokens = new Map<string, TokenRow>()
-  readonly #groups: GroupRow[] = []
-  readonly #nextGroupIds = new Map<string, number>()
-  readonly #offsets = new Map<
-    string,
-    { partitionKey: number; kind: ConsumerKind; consumerId: number; offset: bigint }
-  >()
-  readonly #cursors = new Map<string, { route: string; partitionKey: number; row: CursorRow }>()
-  readonly #settings = new Map<string, string>()
-
-  async putUser(row: UserRow): Promise<void> {
-    this.users.set(row.id, row)
+  #present(asked: Stream): MemoryStream {
+    const stream = this.streams.get(asked.id)
+    if (stream === asked) return stream
+    throw new EdgeError('EDGE_STREAM_NOT_FOUND', `stream ${asked.name}`)
   }
 
-  async deleteUser(id: number): Promise<void> {
-    this.users.delete(id)
-    for (const [hash, token] of this.#tokens) if (token.userId === id) this.#tokens.delete(hash)
+  #presentTopic(asked: Topic): MemoryTopic {
+    const topic = this.topic(asked.streamId, asked.id)
+    if (topic === asked) return topic
+    throw new EdgeError('EDGE_TOPIC_NOT_FOUND', `topic ${asked.name}`)
   }
-
-  tokensOf(userId: number): readonly TokenRow[] {
-    return [...this.#tokens.values()].filter((token) => token.userId === userId)
-  }
-
-  tokenByHash(hash: string): TokenRow | undefined {
-    return this.#tokens.get(hash)
-  }
-
-  async putToken(row: TokenRow): Promise<void> {
-    this.#tokens.set(row.hash, row)
-  }
-
-  async deleteToken(userId: number, name: string): Promise<void> {
-    for (const [hash, token] of this.#tokens) {
-      if (token.userId === userId && token.name === name) this.#tokens.delete(hash)
-    }
-  }
-
-  groupsOf(streamId: number, topicId: number): readonly GroupRow[] {
-    return this.#groups.filter((group) => group.streamId === streamId && group.topicId === topicId)
-  }
-
-  async createGroup(streamId: number, topicId: number, name: string): Promise<GroupRow> {
-    if (this.groupsOf(streamId, topicId).some((group) => group.name === name)) {
-      throw new EdgeError('EDGE_GROUP_NAME_TAKEN', `group ${name}`)
-    }
-    const key = `${streamId}/${topicId}`
-    const id = this.#nextGroupIds.get(key) ?? 0
-    this.#nextGroupIds.set(key, id + 1)
-    const group = { streamId, topicId, id, name }
-    this.#groups.push(group)
-    return group
-  }
-
-  async deleteGroup(streamId: number, topicId: number, groupId: number): Promise<void> {
-    const index = this.#groups.findIndex(
-      (group) => group.streamId === streamId && group.topicId === topicId && group.id === groupId,
-    )
-    if (index >= 0) this.#groups.splice(index, 1)
-  }
-
-  forgetTopic(streamId: number, topicId: number): void {
-    for (const group of this.groupsOf(streamId, topicId)) this.#groups.splice(this.#groups.indexOf(group), 1)
-    this.#nextGroupIds.delete(`${streamId}/${topicId}`)
-  }
-
-  offset(partitionKey: number, kind: ConsumerKind, consumerId: number): bigint | undefined {
-    return this.#offsets.get(`${partitionKey}/${kind}/${consumerId}`)?.offset
-  }
-
-  setOffset(partitionKey: number, kind: ConsumerKind, consumerId: number, offset: bigint): void {
-    this.#offsets.set(`${partitionKey}/${kind}/${consumerId}`, { partitionKey, kind, consumerId, offset })
-  }
-
-  deleteOffset(partitionKey: number, kind: ConsumerKind, consumerId: number): boolean {
-    return this.#offsets.delete(`${partitionKey}/${kind}/${consumerId}`)
-  }
-
-  deleteOffsetsOf(partitionKey: number): number {
-    const rows = this.offsetsOf(partitionKey)
-    for (const { kind, consumerId } of rows) this.deleteOffset(partitionKey, kind, consumerId)
-    return rows.length
-  }
-
-  offsetsOf(partitionKey: number) {
-    return [...this.#offsets.values()].filter((row) => row.partitionKey === partitionKey)
-  }
-
-  cursor(route: string, partitionKey: number): CursorRow | undefined {
-    return this.#cursors.get(`${route}/${partitionKey}`)?.row
-  }
-
-  setCursor(route: string, partitionKey: number, row: CursorRow): void {
-    this.#cursors.set(`${route}/${partitionKey}`, { route, partitionKey, row })
-  }
-
-  useRoutes(): void {}
-
-  cursorsOf(partitionKey: number) {
-    return [...this.#cursors.values()].filter((cursor) => cursor.partitionKey === partitionKey)
-  }
-
-  deleteCursors(route: string): void {
-    for (const [key, cursor] of this.#cursors) if (cursor.route === route) this.#cursors.delete(key)
-  }
-
-  setting(name: string): string | undefined {
-    return this.#settings.get(name)
-  }
-
-  async setSetting(name: string, value: string): Promise<void> {
-    this.#settings.set(name, value)
-  }
-
-  async flush(): Promise<void> {}
 }
 
 const noProducers: ProducerTable = {

@@ -174,33 +174,34 @@ export class StoreCatalog implements Catalog, DescriptorStore {
     })
   }
 
-  renameStream(streamId: number, name: string): Promise<void> {
+  renameStream(asked: Stream, name: string): Promise<void> {
     return this.#change(async () => {
-      const stream = this.#streamAt(streamId)
+      const stream = this.#present(asked)
       checkName('stream', name)
       if (stream.name === name) return
       if (this.#registry.stream(name)) throw nameTaken('EDGE_STREAM_NAME_TAKEN', 'stream', name)
       const body = formatStream({ name, createdAtUs: stream.createdAtUs })
-      await this.#steps.rewrite(streamFile(streamId), { streamId, topicId: NO_ID }, body)
+      await this.#steps.rewrite(streamFile(stream.id), { streamId: stream.id, topicId: NO_ID }, body)
       this.#registry.renameStream(stream, name)
     })
   }
 
-  deleteStream(streamId: number): Promise<void> {
+  deleteStream(asked: Stream): Promise<void> {
     return this.#change(async () => {
-      const stream = this.#streamAt(streamId)
-      this.#parts.trash.take(streamFolder(streamId))
+      const stream = this.#present(asked)
+      this.#parts.trash.take(streamFolder(stream.id))
       const keys = [...stream.topics.values()].flatMap((topic) => this.#removePartitions(topic.partitionDescriptors))
       this.#registry.removeStream(stream)
-      await this.#steps.settle(STREAMS, { streamId, topicId: NO_ID }, keys)
+      await this.#steps.settle(STREAMS, { streamId: stream.id, topicId: NO_ID }, keys)
     })
   }
 
   // ---- topics --------------------------------------------------------------------------------------------------------
 
-  createTopic(streamId: number, spec: { name: string; partitionCount: number; options: TopicOptions }): Promise<Topic> {
+  createTopic(asked: Stream, spec: { name: string; partitionCount: number; options: TopicOptions }): Promise<Topic> {
     return this.#change(async () => {
-      const stream = this.#streamAt(streamId)
+      const stream = this.#present(asked)
+      const { id: streamId } = stream
       checkName('topic', spec.name)
       if (stream.topic(spec.name)) throw nameTaken('EDGE_TOPIC_NAME_TAKEN', 'topic', spec.name)
       const id = stream.lowestTopicId()
@@ -225,10 +226,9 @@ export class StoreCatalog implements Catalog, DescriptorStore {
     })
   }
 
-  updateTopic(streamId: number, topicId: number, change: { name?: string; options?: TopicOptions }): Promise<void> {
+  updateTopic(asked: Topic, change: { name?: string; options?: TopicOptions }): Promise<void> {
     return this.#change(async () => {
-      const stream = this.#streamAt(streamId)
-      const topic = this.#topicAt(streamId, topicId)
+      const { stream, topic } = this.#presentTopic(asked)
       const { name = topic.name, options = topic.options } = change
       checkName('topic', name)
       if (name !== topic.name && stream.topic(name)) throw nameTaken('EDGE_TOPIC_NAME_TAKEN', 'topic', name)
@@ -245,10 +245,10 @@ export class StoreCatalog implements Catalog, DescriptorStore {
     })
   }
 
-  deleteTopic(streamId: number, topicId: number): Promise<void> {
+  deleteTopic(asked: Topic): Promise<void> {
     return this.#change(async () => {
-      const stream = this.#streamAt(streamId)
-      const topic = this.#topicAt(streamId, topicId)
+      const { stream, topic } = this.#presentTopic(asked)
+      const { streamId, id: topicId } = topic
       this.#parts.trash.take(topicFolder(streamId, topicId))
       const keys = this.#removePartitions(topic.partitionDescriptors)
       stream.removeTopic(topic)
@@ -256,9 +256,9 @@ export class StoreCatalog implements Catalog, DescriptorStore {
     })
   }
 
-  addPartitions(streamId: number, topicId: number, count: number): Promise<void> {
+  addPartitions(asked: Topic, count: number): Promise<void> {
     return this.#change(async () => {
-      const topic = this.#topicAt(streamId, topicId)
+      const { topic } = this.#presentTopic(asked)
       this.#checkRoomFor(count, 1)
       const added = await this.#newPartitions(count)
       const partitions = [...topic.partitionDescriptors, ...added]
@@ -268,9 +268,9 @@ export class StoreCatalog implements Catalog, DescriptorStore {
     })
   }
 
-  removePartitions(streamId: number, topicId: number, count: number): Promise<void> {
+  removePartitions(asked: Topic, count: number): Promise<void> {
     return this.#change(async () => {
-      const topic = this.#topicAt(streamId, topicId)
+      const { topic } = this.#presentTopic(asked)
       const present = topic.partitionDescriptors.length
       checkPartitionCount(count, 1)
       if (count > present) {
@@ -368,16 +368,20 @@ export class StoreCatalog implements Catalog, DescriptorStore {
     return this.#host
   }
 
-  #streamAt(streamId: number): StreamEntry {
-    const stream = this.#registry.streams.get(streamId)
-    if (stream === undefined) throw new EdgeError('EDGE_STREAM_NOT_FOUND', `stream ${streamId} does not exist`)
-    return stream
+  /** @throws EDGE_STREAM_NOT_FOUND also when another stream has its id by now. */
+  #present(asked: Stream): StreamEntry {
+    const stream = this.#registry.streams.get(asked.id)
+    if (stream !== undefined && stream === asked) return stream
+    throw new EdgeError('EDGE_STREAM_NOT_FOUND', `stream ${JSON.stringify(asked.name)} (${asked.id}) was deleted`)
   }
 
-  #topicAt(streamId: number, topicId: number): TopicEntry {
-    const topic = this.#streamAt(streamId).topics.get(topicId)
-    if (topic === undefined) throw new EdgeError('EDGE_TOPIC_NOT_FOUND', `topic ${streamId}/${topicId} does not exist`)
-    return topic
+  /** @throws EDGE_TOPIC_NOT_FOUND also when another topic has its id by now. */
+  #presentTopic(asked: Topic): { stream: StreamEntry; topic: TopicEntry } {
+    const stream = this.#registry.streams.get(asked.streamId)
+    const topic = stream?.topics.get(asked.id)
+    if (stream !== undefined && topic !== undefined && topic === asked) return { stream, topic }
+    const text = `topic ${JSON.stringify(asked.name)} (${asked.streamId}/${asked.id}) was deleted`
+    throw new EdgeError('EDGE_TOPIC_NOT_FOUND', text)
   }
 
   #topicOfKey(key: number): TopicEntry | undefined {

@@ -21,14 +21,14 @@ export function createStreams(context: BrokerContext): Streams {
     },
 
     async renameStream(caller, id, name) {
-      await log.catalog.renameStream(getStream(context, caller, id, 'manage-stream').id, name)
+      await log.catalog.renameStream(getStream(context, caller, id, 'manage-stream'), name)
     },
 
     async deleteStream(caller, id) {
       const stream = getStream(context, caller, id, 'manage-stream')
       liveGroups.removeStream(stream.id)
       try {
-        await log.catalog.deleteStream(stream.id)
+        await log.catalog.deleteStream(stream)
       } finally {
         // Who joined meanwhile: the next stream gets its numbers, not its members.
         liveGroups.removeStream(stream.id)

@@ -40,7 +40,7 @@ export function createTopics(context: BrokerContext): Topics {
       )
       const stream = getStream(context, caller, streamId, 'create-topic')
       const { name, partitionCount } = request
-      return catalog.createTopic(stream.id, { name, partitionCount, options })
+      return catalog.createTopic(stream, { name, partitionCount, options })
     },
 
     async updateTopic(caller, streamId, id, change) {
@@ -49,9 +49,7 @@ export function createTopics(context: BrokerContext): Topics {
         const topic = getTopic(context, caller, streamId, id, 'manage-topic')
         const options = resolveTopicOptions(change.options ?? {}, topic.options, context.topicDefaults)
         const name = change.name === undefined ? {} : { name: change.name }
-        await context.dedup.change(topic, options.dedupWindow, () =>
-          catalog.updateTopic(topic.streamId, topic.id, { ...name, options }),
-        )
+        await context.dedup.change(topic, options.dedupWindow, () => catalog.updateTopic(topic, { ...name, options }))
       })
     },
 
@@ -59,7 +57,7 @@ export function createTopics(context: BrokerContext): Topics {
       const topic = getTopic(context, caller, streamId, id, 'manage-topic')
       context.liveGroups.removeTopic(topic.streamId, topic.id)
       try {
-        await catalog.deleteTopic(topic.streamId, topic.id)
+        await catalog.deleteTopic(topic)
       } finally {
         // Who joined meanwhile: the next topic gets its numbers, not its members.
         context.liveGroups.removeTopic(topic.streamId, topic.id)
@@ -73,7 +71,7 @@ export function createTopics(context: BrokerContext): Topics {
     async createPartitions(caller, streamId, id, count) {
       checkPartitionCount(count, 1)
       const topic = getTopic(context, caller, streamId, id, 'manage-topic')
-      await repartitioning(context, topic, () => catalog.addPartitions(topic.streamId, topic.id, count))
+      await repartitioning(context, topic, () => catalog.addPartitions(topic, count))
     },
 
     async deletePartitions(caller, streamId, id, count) {
@@ -83,7 +81,7 @@ export function createTopics(context: BrokerContext): Topics {
         const message = `partitions to delete: expected at most ${topic.partitions.length}, found ${count}`
         throw new EdgeError('EDGE_PARTITION_COUNT_INVALID', message)
       }
-      await repartitioning(context, topic, () => catalog.removePartitions(topic.streamId, topic.id, count))
+      await repartitioning(context, topic, () => catalog.removePartitions(topic, count))
     },
 
     async deleteSegments(caller, streamId, id, partitionId, count) {

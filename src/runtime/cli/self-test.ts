@@ -110,7 +110,7 @@ async function checkLog(folder: string): Promise<string> {
     await using log = await openSmallLog(folder)
     const stream = await log.catalog.createStream('self-test')
     const options = defaultTopicOptions({ durability: 'durable', segmentSizeBytes: MIB, dedupWindow: null })
-    const topic = await log.catalog.createTopic(stream.id, { name: 'samples', partitionCount: 1, options })
+    const topic = await log.catalog.createTopic(stream, { name: 'samples', partitionCount: 1, options })
     appended = await append(partitionOf(topic.partitions), payload)
   }
   await using log = await openSmallLog(folder)

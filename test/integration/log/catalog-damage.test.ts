@@ -5,6 +5,7 @@ import { afterEach, beforeEach, test } from 'node:test'
 import { EdgeError } from '../../../src/errors.ts'
 import { decodeDescriptor, encodeDescriptor } from '../../../src/log/catalog/descriptor-codec.ts'
 import { inspectStore } from '../../../src/log/catalog/store-state.ts'
+import { streamAt, topicAt } from '../../support/by-number.ts'
 import { CatalogWorld, fillStore, isCode, OPTIONS, type OpenCatalog, seen } from '../../support/catalog-world.ts'
 
 const world = new CatalogWorld()
@@ -79,13 +80,13 @@ test('a partition that was removed does not come back with a copy: that is renew
   store.metadata.copies.putDurably = () => {
     throw new EdgeError('EDGE_DISK_FULL', 'no room')
   }
-  await assert.rejects(store.catalog.removePartitions(0, 0, 1), isCode('EDGE_DISK_FULL'))
+  await assert.rejects(store.catalog.removePartitions(topicAt(store.catalog, 0, 0), 1), isCode('EDGE_DISK_FULL'))
   assert.deepEqual([keysIn(store), store.host.removed], [before, []])
   store.metadata.copies.putDurably = putDurably
 
   // The copy of the file as it is, whatever the change that failed had put there.
   mkdirSync(`${file}.tmp`)
-  await assert.rejects(store.catalog.removePartitions(0, 0, 1), isCode('EDGE_IO'))
+  await assert.rejects(store.catalog.removePartitions(topicAt(store.catalog, 0, 0), 1), isCode('EDGE_IO'))
   rmdirSync(`${file}.tmp`)
   writeFileSync(file, '')
   store = await world.reopen(store)
@@ -94,7 +95,7 @@ test('a partition that was removed does not come back with a copy: that is renew
   // Nothing but the durable change of the copy: as a power cut may leave it.
   store.metadata.copies.put = () => {}
   store.metadata.forget = () => {}
-  await store.catalog.removePartitions(0, 0, 1)
+  await store.catalog.removePartitions(topicAt(store.catalog, 0, 0), 1)
   await store.close()
   writeFileSync(file, '')
   store = await world.open()
@@ -126,7 +127,7 @@ test('a topic whose descriptor and copy are both gone keeps its partitions under
 test('with store.json and SQLite gone no key is given again, and it is said', async () => {
   let store = await world.open()
   await fillStore(store)
-  await store.catalog.deleteTopic(0, 1)
+  await store.catalog.deleteTopic(topicAt(store.catalog, 0, 1))
   await store.close()
   rmSync(join(world.folder, 'metadata.sqlite'))
   rmSync(join(world.folder, 'store.json'))
@@ -177,7 +178,11 @@ test('a copied topic world.folder is left out, and its id is not given to anothe
   store = await world.open()
   assert.deepEqual(world.findings, ['log.descriptor.key_twice'])
   assert.deepEqual([...(store.catalog.stream(0)?.topics.keys() ?? [])], [0, 1])
-  assert.equal((await store.catalog.createTopic(0, { name: 'n', partitionCount: 1, options: OPTIONS })).id, 3)
+  assert.equal(
+    (await store.catalog.createTopic(streamAt(store.catalog, 0), { name: 'n', partitionCount: 1, options: OPTIONS }))
+      .id,
+    3,
+  )
 })
 
 test('unknown files and folders are left where they are', async () => {
@@ -211,9 +216,13 @@ test('an old copy of metadata.sqlite brings back neither deleted topics nor thei
   await store.close()
   const old = readFileSync(join(world.folder, 'metadata.sqlite'))
   store = await world.open()
-  await store.catalog.deleteTopic(0, 0)
-  await store.catalog.deleteTopic(0, 1)
-  await store.catalog.createTopic(0, { name: 'temperature', partitionCount: 1, options: OPTIONS })
+  await store.catalog.deleteTopic(topicAt(store.catalog, 0, 0))
+  await store.catalog.deleteTopic(topicAt(store.catalog, 0, 1))
+  await store.catalog.createTopic(streamAt(store.catalog, 0), {
+    name: 'temperature',
+    partitionCount: 1,
+    options: OPTIONS,
+  })
   await store.catalog.createStream('new')
   const after = seen(store.catalog)
   await store.close()

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, test } from 'node:test'
 import type { StoreCatalog } from '../../../src/log/catalog/catalog.ts'
 import type { FileSystem, LogFile } from '../../../src/log/io/file-system.ts'
+import { streamAt, topicAt } from '../../support/by-number.ts'
 import { CatalogWorld, fillStore, OPTIONS, seen } from '../../support/catalog-world.ts'
 
 const world = new CatalogWorld()
@@ -71,14 +72,15 @@ function stopping(inner: FileSystem, left: { calls: number }): FileSystem {
 const CHANGES: Record<string, (catalog: StoreCatalog) => Promise<unknown>> = {
   createStream: (catalog) => catalog.createStream('new'),
   // A restart skips to the key floor, so this one has to raise it.
-  createTopic: (catalog) => catalog.createTopic(0, { name: 'new', partitionCount: 2, options: OPTIONS }),
-  renameStream: (catalog) => catalog.renameStream(0, 'renamed'),
+  createTopic: (catalog) =>
+    catalog.createTopic(streamAt(catalog, 0), { name: 'new', partitionCount: 2, options: OPTIONS }),
+  renameStream: (catalog) => catalog.renameStream(streamAt(catalog, 0), 'renamed'),
   updateTopic: (catalog) =>
-    catalog.updateTopic(0, 0, { name: 'renamed', options: { ...OPTIONS, messageExpiryUs: 9n } }),
-  addPartitions: (catalog) => catalog.addPartitions(0, 0, 2),
-  removePartitions: (catalog) => catalog.removePartitions(0, 0, 2),
-  deleteTopic: (catalog) => catalog.deleteTopic(0, 0),
-  deleteStream: (catalog) => catalog.deleteStream(0),
+    catalog.updateTopic(topicAt(catalog, 0, 0), { name: 'renamed', options: { ...OPTIONS, messageExpiryUs: 9n } }),
+  addPartitions: (catalog) => catalog.addPartitions(topicAt(catalog, 0, 0), 2),
+  removePartitions: (catalog) => catalog.removePartitions(topicAt(catalog, 0, 0), 2),
+  deleteTopic: (catalog) => catalog.deleteTopic(topicAt(catalog, 0, 0)),
+  deleteStream: (catalog) => catalog.deleteStream(streamAt(catalog, 0)),
   raiseFloor: (catalog) => catalog.raiseFloor(1, 5n),
 }
 
@@ -114,7 +116,11 @@ for (const [name, change] of Object.entries(CHANGES)) {
       const again = await world.open(stopping(world.fileSystem(), left))
       const state = JSON.stringify(seenAndFloors(again.catalog), bigintText)
       results.add(state)
-      const mark = await again.catalog.createTopic(1, { name: 'mark', partitionCount: 1, options: OPTIONS })
+      const mark = await again.catalog.createTopic(streamAt(again.catalog, 1), {
+        name: 'mark',
+        partitionCount: 1,
+        options: OPTIONS,
+      })
       assert.ok(!usedKeys.has(mark.partitions[0]?.key ?? 0), `key given twice after ${calls} steps`)
       assert.deepEqual(world.findings, [], `after ${calls} steps`)
       world.drain()

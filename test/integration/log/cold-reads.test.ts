@@ -20,8 +20,8 @@ const RECORDS_PER_READ = 37
 async function packedLog(path: string, changes: { decoded_blocks?: number } = {}): Promise<Log> {
   const settings = { ...defaultsOf(LOG_SETTINGS), journal_file_size: 256 * KIB, flash_budget_per_day: 0, ...changes }
   const log = await openLog({ path, clock: systemClock, logger: silentLogger, settings })
-  const { id } = await log.catalog.createStream('s')
-  await log.catalog.createTopic(id, { name: 't', partitionCount: 1, options: topicOptions('buffered') })
+  const stream = await log.catalog.createStream('s')
+  await log.catalog.createTopic(stream, { name: 't', partitionCount: 1, options: topicOptions('buffered') })
   const partition = partitionOf(log)
   for (let first = 0; first < RECORDS; first += RECORDS_PER_BATCH) {
     const batch = encodeRecords(Array.from({ length: RECORDS_PER_BATCH }, (_, i) => messageAt(first + i)))

@@ -71,8 +71,8 @@ async function packedStore(context: TestContext, encryption: EncryptionSettings)
   fs.mkdirSync(living)
   const faults = { isPreparing: true }
   const log = await open(living, encryption, withoutPreparing(createNodeFileSystem(living), faults))
-  const { id } = await log.catalog.createStream('plant')
-  await log.catalog.createTopic(id, { name: 'pumps', partitionCount: 1, options: topicOptions('durable') })
+  const stream = await log.catalog.createStream('plant')
+  await log.catalog.createTopic(stream, { name: 'pumps', partitionCount: 1, options: topicOptions('durable') })
   const partition = onlyPartition(log)
   await eventually(() => log.stats().journalFileCount === SETTINGS.journal_files)
   faults.isPreparing = false

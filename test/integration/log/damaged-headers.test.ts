@@ -60,8 +60,8 @@ async function killedStore(
   context.after(() => fs.rmSync(folder, { recursive: true, force: true }))
   const living = { path: join(folder, 'living'), encryption, settings }
   const log = await open(living)
-  const { id } = await log.catalog.createStream('plant')
-  await log.catalog.createTopic(id, { name: 'pumps', partitionCount: 1, options: topicOptions('durable') })
+  const stream = await log.catalog.createStream('plant')
+  await log.catalog.createTopic(stream, { name: 'pumps', partitionCount: 1, options: topicOptions('durable') })
   const partition = onlyPartition(log)
   for (let from = 0; from < COUNT; from += 100) await append(log, partition, batchesOf(from, from + 100, 250))
   await eventually(() => log.stats().journalUsedBytes < SETTINGS.journal_file_size)

@@ -40,8 +40,8 @@ async function opened(context: TestContext, scheduler?: Scheduler): Promise<{ lo
   const path = join(folder, 'data')
   const log = await open(path, scheduler)
   context.after(() => log.close())
-  const { id } = await log.catalog.createStream('plant')
-  await log.catalog.createTopic(id, { name: 'pumps', partitionCount: 1, options: topicOptions('durable') })
+  const stream = await log.catalog.createStream('plant')
+  await log.catalog.createTopic(stream, { name: 'pumps', partitionCount: 1, options: topicOptions('durable') })
   await append(log, onlyPartition(log), batchesOf(0, 10))
   return { log, path }
 }

@@ -51,7 +51,7 @@ async function partitionIn(log: Log): Promise<Partition> {
   const options = topicOptions('durable')
   const topic =
     log.catalog.topic(stream.id, 'pumps') ??
-    (await log.catalog.createTopic(stream.id, { name: 'pumps', partitionCount: 1, options }))
+    (await log.catalog.createTopic(stream, { name: 'pumps', partitionCount: 1, options }))
   const [partition] = topic.partitions
   assert.ok(partition)
   return partition

@@ -10,6 +10,7 @@ import type { Durability, Log, LogSettings, Partition } from '../../../src/log/i
 import { LOG_SETTINGS, openLog } from '../../../src/log/index.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
+import { streamAt, topicAt } from '../../support/by-number.ts'
 import { eventually } from '../../support/eventually.ts'
 import { append, batchesOf, range, readAll } from '../../support/partition-steps.ts'
 import { recordsOf } from '../../support/records.ts'
@@ -28,7 +29,7 @@ const open = (path: string, settings: LogSettings = SMALL): Promise<Log> =>
 
 async function createPartition(log: Log, durability: Durability = 'durable'): Promise<Partition> {
   const stream = log.catalog.stream('plant') ?? (await log.catalog.createStream('plant'))
-  const topic = await log.catalog.createTopic(stream.id, {
+  const topic = await log.catalog.createTopic(stream, {
     name: durability,
     partitionCount: 1,
     options: topicOptions(durability),
@@ -116,7 +117,7 @@ test('the file of a large batch does not stay open when its topic is deleted', a
       return target.startsWith(path) && target.includes('.external') ? [target] : []
     })
   const before = openFiles()
-  await log.catalog.deleteTopic(0, 0)
+  await log.catalog.deleteTopic(topicAt(log.catalog, 0, 0))
   const after = openFiles()
   await log.close()
   assert.deepEqual([before.length, after], [1, []])
@@ -127,8 +128,8 @@ test('partitions are removed without a complaint, also those that never had a fi
   const partition = await createPartition(log)
   await append(log, partition, batchesOf(0, 6000))
   await eventually(() => partition.segmentCount > 1)
-  await log.catalog.addPartitions(0, 0, 1)
-  await log.catalog.removePartitions(0, 0, 2)
+  await log.catalog.addPartitions(topicAt(log.catalog, 0, 0), 1)
+  await log.catalog.removePartitions(topicAt(log.catalog, 0, 0), 2)
   assert.deepEqual(log.findings(), [])
   await log.close()
 })
@@ -262,7 +263,7 @@ test('messages whose names are all lost are kept under a name made up, for good'
   const path = folder(context)
   const log = await open(path)
   const partition = await createPartition(log, 'buffered')
-  const { partitions } = await log.catalog.createTopic(0, {
+  const { partitions } = await log.catalog.createTopic(streamAt(log.catalog, 0), {
     name: 'other',
     partitionCount: 1,
     options: topicOptions('durable'),
@@ -281,7 +282,7 @@ test('messages whose names are all lost are kept under a name made up, for good'
     assert.deepEqual(await readAll(found), range(0, 20))
     const isTold = (text: string): boolean => text.includes(`partition key ${partition.key}, which no descriptor names`)
     assert.equal(again.findings().filter(({ text }) => isTold(text)).length, 1 - round)
-    const other = await again.catalog.createTopic(0, {
+    const other = await again.catalog.createTopic(streamAt(again.catalog, 0), {
       name: `other-${round}`,
       partitionCount: 1,
       options: topicOptions('durable'),
@@ -346,7 +347,7 @@ test('messages that only the journal holds outlive a descriptor whose copy does 
   const copyPath = `${path}-metadata`
   fs.cpSync(join(path, 'metadata.sqlite'), copyPath)
   const second = await open(path)
-  await second.catalog.addPartitions(0, 0, 1)
+  await second.catalog.addPartitions(topicAt(second.catalog, 0, 0), 1)
   const [, added] = second.catalog.topic(0, 0)?.partitions ?? []
   assert.ok(added !== undefined)
   await append(second, added, batchesOf(0, 20))

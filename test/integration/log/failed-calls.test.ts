@@ -12,6 +12,7 @@ import { headerCopyAt } from '../../../src/log/io/journal-header.ts'
 import { createNodeFileSystem } from '../../../src/log/io/node-file-system.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
+import { streamAt } from '../../support/by-number.ts'
 import { eventually } from '../../support/eventually.ts'
 import { append, range, readAll } from '../../support/partition-steps.ts'
 import { idsOf, recordsOf } from '../../support/records.ts'
@@ -117,9 +118,9 @@ async function start(
   const options = { path, clock: systemClock, logger: silentLogger, settings: SETTINGS, fileSystem }
   const log = await openLog(options)
   context.after(() => log.close())
-  const { id } = await log.catalog.createStream('plant')
+  const stream = await log.catalog.createStream('plant')
   const topic = { name: 'pumps', partitionCount, options: topicOptions('durable', { segmentSizeBytes: 64 * 1024 }) }
-  const { partitions } = await log.catalog.createTopic(id, topic)
+  const { partitions } = await log.catalog.createTopic(stream, topic)
   const reopenLog = async (whenStopped?: () => void): Promise<Log> => {
     await log.close()
     whenStopped?.()
@@ -128,7 +129,7 @@ async function start(
     return again
   }
   const reopen = async (): Promise<readonly Partition[]> =>
-    (await reopenLog()).catalog.topic(id, 'pumps')?.partitions ?? []
+    (await reopenLog()).catalog.topic(stream.id, 'pumps')?.partitions ?? []
   return { path, log, faults, partitions, reopen, reopenLog }
 }
 
@@ -226,7 +227,7 @@ test('after a start that could not be recorded, a new buffered partition acks no
   })
   assert.equal(faults.isGroupSyncFailing, false, 'the group that ends the clean stop was not synced')
   const topic = { name: 'valves', partitionCount: 1, options: topicOptions('buffered') }
-  const [partition] = (await log.catalog.createTopic(0, topic)).partitions
+  const [partition] = (await log.catalog.createTopic(streamAt(log.catalog, 0), topic)).partitions
   assert.ok(partition)
   const held: (() => void)[] = []
   faults.heldSyncs = held

@@ -54,7 +54,7 @@ async function start(context: TestContext): Promise<World> {
   const stream = await log.catalog.createStream('plant')
   const partitionOf = async (name: string, overflow: 'drop-oldest' | 'reject'): Promise<Partition> => {
     const options = topicOptions('durable', { overflow })
-    const topic = await log.catalog.createTopic(stream.id, { name, partitionCount: 1, options })
+    const topic = await log.catalog.createTopic(stream, { name, partitionCount: 1, options })
     return topic.partitions[0] ?? assert.fail('no partition')
   }
   return { log, disk, path, partitionOf }

@@ -29,7 +29,7 @@ test('every message is polled right after its append, however often the journal 
   await using log = await openLog({ path, clock: systemClock, logger: silentLogger, settings: SETTINGS })
   const stream = await log.catalog.createStream('plant')
   const options = topicOptions('durable')
-  const topic = await log.catalog.createTopic(stream.id, { name: 'pumps', partitionCount: 1, options })
+  const topic = await log.catalog.createTopic(stream, { name: 'pumps', partitionCount: 1, options })
   const [partition] = topic.partitions
   assert.ok(partition)
   for (let number = 0; number < COUNT; number++) {
@@ -50,7 +50,7 @@ test('batches of two partitions that are polled in parts, in turn, stay apart', 
   })
   const stream = await log.catalog.createStream('plant')
   const options = topicOptions('durable')
-  const topic = await log.catalog.createTopic(stream.id, { name: 'pumps', partitionCount: 2, options })
+  const topic = await log.catalog.createTopic(stream, { name: 'pumps', partitionCount: 2, options })
   for (const [which, partition] of topic.partitions.entries()) {
     await append(log, partition, [recordsOf(range(which * 100, which * 100 + 10), 500)], 10)
   }

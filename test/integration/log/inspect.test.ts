@@ -27,7 +27,7 @@ async function closedStore(context: TestContext): Promise<string> {
   await using log = await openLog({ path, clock: systemClock, logger: silentLogger, settings: SETTINGS })
   const stream = await log.catalog.createStream('plant')
   const options = topicOptions('durable')
-  const topic = await log.catalog.createTopic(stream.id, { name: 'pumps', partitionCount: 1, options })
+  const topic = await log.catalog.createTopic(stream, { name: 'pumps', partitionCount: 1, options })
   const [partition] = topic.partitions
   assert.ok(partition)
   const append = async (recordsView: Uint8Array): Promise<void> => {
@@ -154,7 +154,7 @@ async function killedStore(context: TestContext): Promise<string> {
   })
   const stream = await log.catalog.createStream('plant')
   const options = topicOptions('durable')
-  const topic = await log.catalog.createTopic(stream.id, { name: 'pumps', partitionCount: 1, options })
+  const topic = await log.catalog.createTopic(stream, { name: 'pumps', partitionCount: 1, options })
   const [partition] = topic.partitions
   assert.ok(partition)
   await new Promise<void>((resolve, reject) => {

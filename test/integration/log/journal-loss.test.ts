@@ -35,7 +35,7 @@ async function append(partition: Partition, number: number): Promise<bigint> {
 async function fill(path: string): Promise<Log> {
   const log = await open(path)
   const stream = await log.catalog.createStream('plant')
-  const topic = await log.catalog.createTopic(stream.id, {
+  const topic = await log.catalog.createTopic(stream, {
     name: 'pumps',
     partitionCount: 1,
     options: topicOptions('durable'),

@@ -65,7 +65,7 @@ async function killedStore(context: TestContext): Promise<string> {
   // No segment can be made: neither the folder is one, nor the refuge.
   fs.writeFileSync(join(living, 'refuge'), '')
   for (const name of TOPICS) {
-    await log.catalog.createTopic(stream.id, { name, partitionCount: 1, options: topicOptions('durable') })
+    await log.catalog.createTopic(stream, { name, partitionCount: 1, options: topicOptions('durable') })
     const partition = partitionOf(log, name)
     fs.rmSync(folderOf(living, partition), { recursive: true, force: true })
     fs.writeFileSync(folderOf(living, partition), '')

@@ -9,6 +9,7 @@ import { systemClock } from '../../../src/clock.ts'
 import { LOG_SETTINGS, type Log, openLog } from '../../../src/log/index.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
+import { streamAt } from '../../support/by-number.ts'
 import { eventually } from '../../support/eventually.ts'
 import { append, batchesOf, onlyPartition, range, readAll } from '../../support/partition-steps.ts'
 import { topicOptions } from '../../support/topic-options.ts'
@@ -62,7 +63,11 @@ test('a segment of a newer format is told from a damaged one: nothing is touched
   const path = folder(context)
   const log = await open(path)
   await log.catalog.createStream('plant')
-  await log.catalog.createTopic(0, { name: 'climate', partitionCount: 1, options: topicOptions('durable') })
+  await log.catalog.createTopic(streamAt(log.catalog, 0), {
+    name: 'climate',
+    partitionCount: 1,
+    options: topicOptions('durable'),
+  })
   const partition = onlyPartition(log)
   await append(log, partition, batchesOf(0, COUNT))
   await eventually(() => partition.segmentCount > 1 && log.stats().journalUsedBytes < 512 * 1024)

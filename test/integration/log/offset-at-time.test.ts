@@ -66,8 +66,8 @@ async function start(context: TestContext, segmentSizeBytes: number): Promise<Wo
   const options = { path, clock, logger: silentLogger, settings: SETTINGS, fileSystem, codec: plainCodec }
   const log = await openLog(options)
   context.after(() => log.close())
-  const { id } = await log.catalog.createStream('plant')
-  const topic = await log.catalog.createTopic(id, {
+  const stream = await log.catalog.createStream('plant')
+  const topic = await log.catalog.createTopic(stream, {
     name: 'pumps',
     partitionCount: 1,
     options: topicOptions('buffered', { segmentSizeBytes }),

@@ -41,7 +41,7 @@ test('what was acknowledged reads on, appends are refused by name, and they are 
   await using log = await open(path, disk)
   const stream = await log.catalog.createStream('plant')
   const options = topicOptions('durable')
-  const topic = await log.catalog.createTopic(stream.id, { name: 'pumps', partitionCount: 1, options })
+  const topic = await log.catalog.createTopic(stream, { name: 'pumps', partitionCount: 1, options })
   const partition = topic.partitions[0] ?? assert.fail('no partition')
   await append(partition, 0)
   disk.isReadOnly = true
@@ -63,7 +63,7 @@ test('the log closes on a disk that is read-only, and the next start has everyth
   const log = await open(path, disk)
   const stream = await log.catalog.createStream('plant')
   const options = topicOptions('durable')
-  const topic = await log.catalog.createTopic(stream.id, { name: 'pumps', partitionCount: 1, options })
+  const topic = await log.catalog.createTopic(stream, { name: 'pumps', partitionCount: 1, options })
   const partition = topic.partitions[0] ?? assert.fail('no partition')
   await append(partition, 0)
   disk.isReadOnly = true

@@ -14,6 +14,7 @@ import { createNodeFileSystem } from '../../../src/log/io/node-file-system.ts'
 import { type Scheduler, systemScheduler } from '../../../src/log/scheduler.ts'
 import { silentLogger } from '../../../src/logger.ts'
 import { defaultsOf } from '../../../src/setting.ts'
+import { topicAt } from '../../support/by-number.ts'
 import { eventually } from '../../support/eventually.ts'
 import { killedCopy } from '../../support/killed-copy.ts'
 import { append, range, readAll } from '../../support/partition-steps.ts'
@@ -118,9 +119,9 @@ async function start(context: TestContext, scheduler = systemScheduler): Promise
     return log
   }
   const log = await open()
-  const { id } = await log.catalog.createStream('plant')
+  const stream = await log.catalog.createStream('plant')
   const options = topicOptions('durable', { segmentSizeBytes: 64 * 1024 })
-  await log.catalog.createTopic(id, { name: 'pumps', partitionCount: 2, options })
+  await log.catalog.createTopic(stream, { name: 'pumps', partitionCount: 2, options })
   return { path, immutable, faults, open, log }
 }
 
@@ -309,7 +310,7 @@ test('what lies in the refuge goes with retention, with a purge and with its top
   await second.purge()
   assert.deepEqual(filesIn(path, refugeOf(second)), [])
   await fill(log, 0)
-  await log.catalog.deleteTopic(0, 0)
+  await log.catalog.deleteTopic(topicAt(log.catalog, 0, 0))
   await eventually(() => filesIn(path, 'refuge').length === 0, 'the folders go')
   assert.equal(log.stats().refusingFolderCount, 0)
 

@@ -48,7 +48,7 @@ async function open(retention: Partial<ValuesOf<typeof RETENTION_SETTINGS>> = {}
 async function createTopic(options: Partial<TopicOptions>): Promise<Partition> {
   const stream = log.catalog.stream('s') ?? (await log.catalog.createStream('s'))
   const spec = { name: 't', partitionCount: 1, options: { ...RECOVERED_OPTIONS, ...options } }
-  const [partition] = (await log.catalog.createTopic(stream.id, spec)).partitions
+  const [partition] = (await log.catalog.createTopic(stream, spec)).partitions
   assert.ok(partition)
   return partition
 }

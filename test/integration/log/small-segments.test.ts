@@ -60,7 +60,7 @@ async function reopen(partition: Partition): Promise<Partition> {
 async function createTopic(options: Partial<TopicOptions> = {}): Promise<Partition> {
   const stream = await log.catalog.createStream('s')
   const spec = { name: 't', partitionCount: 1, options: { ...RECOVERED_OPTIONS, ...options } }
-  const [partition] = (await log.catalog.createTopic(stream.id, spec)).partitions
+  const [partition] = (await log.catalog.createTopic(stream, spec)).partitions
   return partition ?? assert.fail('it has one partition')
 }
 

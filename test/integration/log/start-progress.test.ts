@@ -17,8 +17,8 @@ test('a start says with each partition that it goes on', async (context) => {
   const common = { path, clock: systemClock, logger: silentLogger, settings, onProgress: () => void toldCount++ }
   const first = await openLog(common)
   const emptyCount = toldCount
-  const { id } = await first.catalog.createStream('s')
-  await first.catalog.createTopic(id, { name: 't', partitionCount: 50, options: topicOptions('durable') })
+  const stream = await first.catalog.createStream('s')
+  await first.catalog.createTopic(stream, { name: 't', partitionCount: 50, options: topicOptions('durable') })
   await first.close()
   toldCount = 0
   await using _second = await openLog(common)

@@ -76,9 +76,9 @@ async function withStore(
   fs.mkdirSync(path)
   const { log, disk } = await open(context, path, encryption, { settings })
   try {
-    const { id } = await log.catalog.createStream('plant')
+    const stream = await log.catalog.createStream('plant')
     const options = topicOptions('durable', { segmentSizeBytes: 64 * 1024 })
-    await log.catalog.createTopic(id, { name: 'pumps', partitionCount: 1, options })
+    await log.catalog.createTopic(stream, { name: 'pumps', partitionCount: 1, options })
     await fill(log, 0, EARLY)
     await use({ path, log, disk })
   } finally {

@@ -12,7 +12,7 @@ async function world(): Promise<{ log: MemoryLog; partition: MemoryPartition; ap
   const log = new MemoryLog()
   const stream = await log.catalog.createStream('s')
   const spec = { name: 't', partitionCount: 1, options: defaultTopicOptions(DEFAULTS) }
-  const topic = await log.catalog.createTopic(stream.id, spec)
+  const topic = await log.catalog.createTopic(stream, spec)
   const partition = topic.partitions[0] as MemoryPartition
   return {
     log,

@@ -34,7 +34,7 @@ test('nothing at all is an overview too', () => {
 test('more topics than a page can show are counted', async () => {
   const log = new MemoryLog()
   const stream = await log.catalog.createStream('s')
-  const topic = await log.catalog.createTopic(stream.id, { name: 't', partitionCount: 1, options: OPTIONS })
+  const topic = await log.catalog.createTopic(stream, { name: 't', partitionCount: 1, options: OPTIONS })
   const topics = Array.from({ length: MAX_LISTED_TOPICS + 3 }, () => ({ streamName: 's', topic }))
   const overview = viewOverview(sourcesOf(log), { topics, filter: '' }, 2_000_000n)
   assert.equal(overview.topics.length, MAX_LISTED_TOPICS)
@@ -45,8 +45,8 @@ test('more topics than a page can show are counted', async () => {
 test('a filter finds a topic behind those that are listed, in either case', async () => {
   const log = new MemoryLog()
   const stream = await log.catalog.createStream('s')
-  const crowd = await log.catalog.createTopic(stream.id, { name: 't', partitionCount: 1, options: OPTIONS })
-  const last = await log.catalog.createTopic(stream.id, { name: 'Zeta', partitionCount: 1, options: OPTIONS })
+  const crowd = await log.catalog.createTopic(stream, { name: 't', partitionCount: 1, options: OPTIONS })
+  const last = await log.catalog.createTopic(stream, { name: 'Zeta', partitionCount: 1, options: OPTIONS })
   const many = Array.from({ length: MAX_LISTED_TOPICS }, () => ({ streamName: 's', topic: crowd }))
   const topics = [...many, { streamName: 's', topic: last }]
   const found = viewOverview(sourcesOf(log), { topics, filter: 'S/ze' }, 2_000_000n)
@@ -61,7 +61,7 @@ test('a filter finds a topic behind those that are listed, in either case', asyn
 test('a topic that no route forwards has no lag, which is not a lag of zero', async () => {
   const log = new MemoryLog()
   const stream = await log.catalog.createStream('s')
-  const topic = await log.catalog.createTopic(stream.id, { name: 't', partitionCount: 1, options: OPTIONS })
+  const topic = await log.catalog.createTopic(stream, { name: 't', partitionCount: 1, options: OPTIONS })
   const asked = { topics: [{ streamName: 's', topic }], filter: '' }
   assert.equal(viewOverview(sourcesOf(log), asked, 2_000_000n).topics[0]?.sync_lag, null)
   assert.equal(viewOverview(sourcesOf(log, 0n), asked, 2_000_000n).topics[0]?.sync_lag, 0n)
