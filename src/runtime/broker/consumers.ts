@@ -28,9 +28,9 @@ export function getGroupRow(context: BrokerContext, topic: Topic, id: Identifier
 }
 
 /** For callers who may poll the topic. @throws {EdgeError} EDGE_MEMBER_NOT_FOUND when the client has not joined. */
-export function memberOf(context: BrokerContext, row: GroupRow, client: ClientSession): LiveGroup {
+export function memberOf(context: BrokerContext, topic: Topic, row: GroupRow, client: ClientSession): LiveGroup {
   const { liveGroups, clock } = context
-  const group = liveGroups.find(row.streamId, row.topicId, row.id)
+  const group = liveGroups.find(topic, row.id)
   if (group !== undefined && liveGroups.resume(group, client.id, clock.monotonicUs())) return group
   throw new EdgeError('EDGE_MEMBER_NOT_FOUND', `client ${client.id} is no member of group "${row.name}"`, {
     details: { clientId: client.id, groupId: row.id },

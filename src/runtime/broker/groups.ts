@@ -36,21 +36,20 @@ export function createGroups(context: BrokerContext): Groups {
       const row = getGroupRow(context, topic, groupId)
       // First what a full disk may refuse: a group that stays keeps its members and its offsets.
       await log.metadata.deleteGroup(topic.streamId, topic.id, row.id)
-      liveGroups.remove(topic.streamId, topic.id, row.id)
+      liveGroups.remove(topic, row.id)
       for (const partition of topic.partitions) log.metadata.deleteOffset(partition.key, 'group', row.id)
     },
 
     joinGroup(caller, streamId, topicId, groupId) {
       const topic = getTopic(context, caller, streamId, topicId, 'get-topic')
       const row = getGroupRow(context, topic, groupId)
-      const place = { streamId: topic.streamId, topicId: topic.id, groupId: row.id }
-      liveGroups.join(place, topic.partitions.length, clientOf(caller).id, clock.monotonicUs())
+      liveGroups.join(topic, row.id, clientOf(caller).id, clock.monotonicUs())
     },
 
     leaveGroup(caller, streamId, topicId, groupId) {
       const topic = getTopic(context, caller, streamId, topicId, 'get-topic')
       const row = getGroupRow(context, topic, groupId)
-      const group = liveGroups.find(topic.streamId, topic.id, row.id)
+      const group = liveGroups.find(topic, row.id)
       const client = clientOf(caller)
       if (group !== undefined && liveGroups.leave(group, client.id, clock.monotonicUs())) return
       throw new EdgeError('EDGE_MEMBER_NOT_FOUND', `client ${client.id} is no member of group "${row.name}"`)
@@ -59,8 +58,8 @@ export function createGroups(context: BrokerContext): Groups {
     syncGroup(caller, streamId, topicId, groupId) {
       const topic = findTopic(context, caller, streamId, topicId, 'get-topic')
       const row = topic === undefined ? undefined : findGroupRow(context, topic, groupId)
-      if (row === undefined) return undefined
-      const group = liveGroups.find(row.streamId, row.topicId, row.id)
+      if (topic === undefined || row === undefined) return undefined
+      const group = liveGroups.find(topic, row.id)
       const client = clientOf(caller)
       if (group === undefined || !liveGroups.resume(group, client.id, clock.monotonicUs())) return undefined
       const { assignment } = group
@@ -69,7 +68,7 @@ export function createGroups(context: BrokerContext): Groups {
   }
 
   function viewOf(topic: Topic, row: GroupRow): GroupView {
-    const members = liveGroups.find(row.streamId, row.topicId, row.id)?.assignment.view() ?? []
+    const members = liveGroups.find(topic, row.id)?.assignment.view() ?? []
     return { ...row, partitionCount: topic.partitions.length, members }
   }
 }

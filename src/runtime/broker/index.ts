@@ -77,13 +77,18 @@ export async function createBroker(options: BrokerOptions): Promise<RunningBroke
     segmentSizeBytes: settings.defaultSegmentSizeBytes,
     dedupWindow: window.enabled ? { maxEntries: window.max_entries, expiryUs: BigInt(window.expiry) * 1000n } : null,
   }
+  const liveGroups = new LiveGroups(settings.consumerGroup.rebalancing_timeout * 1000)
+  const { catalog } = log
+  const stopFollowing = catalog.onChanged(() => {
+    liveGroups.topicsChanged((topic) => catalog.topic(topic.streamId, topic.id) === topic, clock.monotonicUs())
+  })
   const context: BrokerContext = {
     ...options,
     topicDefaults,
     rights: new RightsBook(log.metadata),
     hasher,
     clients: new Clients(clock, (address) => xxh32(new TextEncoder().encode(address))),
-    liveGroups: new LiveGroups(settings.consumerGroup.rebalancing_timeout * 1000),
+    liveGroups,
     dedup,
     sizes,
     serial: new Serial(),
@@ -92,6 +97,10 @@ export async function createBroker(options: BrokerOptions): Promise<RunningBroke
   }
   const sessions = createSessions(context)
   const maintenance = startMaintenance(context, sessions)
+  const close = () => {
+    stopFollowing()
+    return maintenance.close()
+  }
   return {
     topicDefaults,
     messageSizeOf: (partition) => sizes.of(partition),
@@ -107,7 +116,7 @@ export async function createBroker(options: BrokerOptions): Promise<RunningBroke
     ...createOffsets(context),
     ...createGroups(context),
     maintain: () => maintenance.run(),
-    close: () => maintenance.close(),
-    [Symbol.asyncDispose]: () => maintenance.close(),
+    close,
+    [Symbol.asyncDispose]: close,
   }
 }

@@ -1,5 +1,6 @@
 /** Consumer groups that have, or had, members since the start. What is durable of a group is its name and its offsets. */
 import { EdgeError } from '../../errors.ts'
+import type { Topic } from '../../log/index.ts'
 import { ConsumerGroup } from './consumer-groups.ts'
 
 /**
@@ -10,40 +11,46 @@ export const MAX_GROUP_PLACES = 65_536
 /** A membership takes as much as so many places. */
 const PLACES_PER_MEMBER = 8
 
+/** Of the topic itself: another one may have its numbers later. */
 export interface LiveGroup {
-  readonly streamId: number
-  readonly topicId: number
+  readonly topic: Topic
   readonly groupId: number
   readonly assignment: ConsumerGroup
+  /** Who has joined, suspended or not. */
+  readonly clientIds: Set<number>
 }
 
 export class LiveGroups {
   private readonly timeoutUs: number
-  /** By stream, topic, group id. */
-  private readonly streams = new Map<number, Map<number, Map<number, LiveGroup>>>()
+  /** By group id. */
+  private readonly topics = new Map<Topic, Map<number, LiveGroup>>()
   private readonly byClient = new Map<number, Set<LiveGroup>>()
 
   constructor(timeoutUs: number) {
     this.timeoutUs = timeoutUs
   }
 
-  find(streamId: number, topicId: number, groupId: number): LiveGroup | undefined {
-    return this.streams.get(streamId)?.get(topicId)?.get(groupId)
+  find(topic: Topic, groupId: number): LiveGroup | undefined {
+    return this.topics.get(topic)?.get(groupId)
   }
 
   /** @returns whether the client was no member before. @throws EDGE_LIMIT_REACHED over `MAX_GROUP_PLACES`. */
-  join(place: Omit<LiveGroup, 'assignment'>, partitionCount: number, clientId: number, nowUs: number): boolean {
-    const group = this.find(place.streamId, place.topicId, place.groupId) ?? this.add(place, partitionCount)
-    if (!group.assignment.has(clientId)) this.checkPlaces(group.assignment.isEmpty ? partitionCount : 0)
+  join(topic: Topic, groupId: number, clientId: number, nowUs: number): boolean {
+    const found = this.find(topic, groupId)
+    if (found?.assignment.has(clientId) !== true)
+      this.checkPlaces(found?.assignment.isEmpty === false ? 0 : topic.partitions.length)
+    const group = found ?? this.add(topic, groupId)
     const ofClient = this.byClient.get(clientId) ?? new Set()
     this.byClient.set(clientId, ofClient.add(group))
+    group.clientIds.add(clientId)
     return group.assignment.join(clientId, nowUs)
   }
 
   /** @returns whether the client was a member. */
   leave(group: LiveGroup, clientId: number, nowUs: number): boolean {
     group.assignment.leave(clientId, nowUs)
-    return this.byClient.get(clientId)?.delete(group) === true
+    this.byClient.get(clientId)?.delete(group)
+    return group.clientIds.delete(clientId)
   }
 
   /** The client may not poll the topic now: others get its partitions, or nobody would read them. It need not join again. */
@@ -53,13 +60,13 @@ export class LiveGroups {
 
   /** @returns whether the client has joined; one that was suspended takes part again. */
   resume(group: LiveGroup, clientId: number, nowUs: number): boolean {
-    if (this.byClient.get(clientId)?.has(group) !== true) return false
+    if (!group.clientIds.has(clientId)) return false
     group.assignment.join(clientId, nowUs)
     return true
   }
 
   leaveAll(clientId: number, nowUs: number): void {
-    for (const group of this.byClient.get(clientId) ?? []) group.assignment.leave(clientId, nowUs)
+    for (const group of this.byClient.get(clientId) ?? []) this.leave(group, clientId, nowUs)
     this.byClient.delete(clientId)
   }
 
@@ -71,56 +78,54 @@ export class LiveGroups {
     return (this.byClient.get(clientId)?.size ?? 0) > 0
   }
 
-  ofTopic(streamId: number, topicId: number): Iterable<LiveGroup> {
-    return this.streams.get(streamId)?.get(topicId)?.values() ?? []
+  ofTopic(topic: Topic): Iterable<LiveGroup> {
+    return this.topics.get(topic)?.values() ?? []
   }
 
   /** The group is gone; its members are members no more. */
-  remove(streamId: number, topicId: number, groupId: number): void {
-    const group = this.find(streamId, topicId, groupId)
+  remove(topic: Topic, groupId: number): void {
+    const group = this.find(topic, groupId)
     if (group === undefined) return
     group.assignment.dissolve()
-    for (const groups of this.byClient.values()) groups.delete(group)
-    this.streams.get(streamId)?.get(topicId)?.delete(groupId)
+    for (const clientId of group.clientIds) this.byClient.get(clientId)?.delete(group)
+    group.clientIds.clear()
+    this.topics.get(topic)?.delete(groupId)
   }
 
-  removeTopic(streamId: number, topicId: number): void {
-    for (const group of [...this.ofTopic(streamId, topicId)]) this.remove(streamId, topicId, group.groupId)
-    this.streams.get(streamId)?.delete(topicId)
-  }
-
-  removeStream(streamId: number): void {
-    for (const topicId of [...(this.streams.get(streamId)?.keys() ?? [])]) this.removeTopic(streamId, topicId)
-    this.streams.delete(streamId)
+  /** Topics may be gone, and their groups with them, or have another number of partitions, which are dealt out anew. */
+  topicsChanged(isThere: (topic: Topic) => boolean, nowUs: number): void {
+    for (const [topic, groups] of this.topics) {
+      if (isThere(topic)) {
+        for (const { assignment } of groups.values()) assignment.repartition(topic.partitions.length, nowUs)
+      } else {
+        for (const groupId of groups.keys()) this.remove(topic, groupId)
+        this.topics.delete(topic)
+      }
+    }
   }
 
   /** Partitions promised too long ago change hands. */
   expirePromises(nowUs: number): void {
-    for (const topics of this.streams.values()) {
-      for (const groups of topics.values()) {
-        for (const group of groups.values()) group.assignment.expirePromises(nowUs)
-      }
-    }
+    for (const { assignment } of this.all()) assignment.expirePromises(nowUs)
+  }
+
+  private *all(): Generator<LiveGroup> {
+    for (const groups of this.topics.values()) yield* groups.values()
   }
 
   private checkPlaces(moreSlots: number): void {
     let count = moreSlots + PLACES_PER_MEMBER
-    for (const topics of this.streams.values()) {
-      for (const groups of topics.values()) {
-        for (const { assignment } of groups.values())
-          count += assignment.slotCount + assignment.memberCount * PLACES_PER_MEMBER
-      }
-    }
+    for (const { assignment } of this.all()) count += assignment.slotCount + assignment.memberCount * PLACES_PER_MEMBER
     if (count <= MAX_GROUP_PLACES) return
     const text = `members and partitions of all consumer groups together: at most ${MAX_GROUP_PLACES} places, ${count} are wanted: leave some groups`
     throw new EdgeError('EDGE_LIMIT_REACHED', text, { details: { limit: MAX_GROUP_PLACES } })
   }
 
-  private add(place: Omit<LiveGroup, 'assignment'>, partitionCount: number): LiveGroup {
-    const topics = this.streams.get(place.streamId) ?? new Map<number, Map<number, LiveGroup>>()
-    const groups = topics.get(place.topicId) ?? new Map<number, LiveGroup>()
-    const group = { ...place, assignment: new ConsumerGroup(partitionCount, this.timeoutUs) }
-    this.streams.set(place.streamId, topics.set(place.topicId, groups.set(place.groupId, group)))
+  private add(topic: Topic, groupId: number): LiveGroup {
+    const groups = this.topics.get(topic) ?? new Map<number, LiveGroup>()
+    const assignment = new ConsumerGroup(topic.partitions.length, this.timeoutUs)
+    const group = { topic, groupId, assignment, clientIds: new Set<number>() }
+    this.topics.set(topic, groups.set(groupId, group))
     return group
   }
 }

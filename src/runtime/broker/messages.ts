@@ -111,7 +111,7 @@ export function createMessages(context: BrokerContext): Messages {
       return { topic, partition, consumerId, membership: undefined }
     }
     const row = getGroupRow(context, topic, request.consumer.id)
-    const group = memberOf(context, row, caller.client)
+    const group = memberOf(context, topic, row, caller.client)
     const partitionId = request.partitionId ?? group.assignment.take(caller.client.id)
     if (partitionId === null) return undefined
     const partition = topic.partitions[partitionId]
@@ -178,9 +178,7 @@ export function createMessages(context: BrokerContext): Messages {
     }
     // Never backwards: a second look at old messages must not deliver the newer ones again.
     if (isBeyondStored) log.metadata.setOffset(partition.key, kind, consumerId, lastOffset)
-    const live =
-      membership?.group ??
-      (kind === 'group' ? context.liveGroups.find(topic.streamId, topic.id, consumerId) : undefined)
+    const live = membership?.group ?? (kind === 'group' ? context.liveGroups.find(topic, consumerId) : undefined)
     live?.assignment.committed(partition.partitionId, lastOffset)
     return hasPersistedOffsets(topic.options) ? persisted(result) : result
   }

@@ -78,7 +78,7 @@ export function createOffsets(context: BrokerContext): Offsets {
     }
     const row = getGroupRow(context, topic, consumer.id)
     // HTTP has no connection that could be a member: there the group's offset is anyone's who may poll.
-    const group = caller.client === null ? undefined : memberOf(context, row, caller.client)
+    const group = caller.client === null ? undefined : memberOf(context, topic, row, caller.client)
     const wantedId = partitionId ?? (caller.client === null ? 0 : group?.assignment.current(caller.client.id)) ?? 0
     const partition = topic.partitions[wantedId]
     if (partition === undefined) throw partitionMissing(topic, wantedId)
@@ -88,7 +88,7 @@ export function createOffsets(context: BrokerContext): Offsets {
   }
 
   function liveGroupOf(topic: Topic, groupId: number): LiveGroup | undefined {
-    return context.liveGroups.find(topic.streamId, topic.id, groupId)
+    return context.liveGroups.find(topic, groupId)
   }
 
   /** The partition a member polls at the moment; a caller that is no member means partition 0. */

@@ -10,7 +10,7 @@ export async function purgePartitions(context: BrokerContext, topic: Topic): Pro
     await partition.purge()
     context.sizes.of(partition)
     metadata.deleteOffsetsOf(partition.key)
-    for (const group of context.liveGroups.ofTopic(topic.streamId, topic.id)) {
+    for (const group of context.liveGroups.ofTopic(topic)) {
       group.assignment.committed(partition.partitionId, null)
     }
   }

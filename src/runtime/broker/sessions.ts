@@ -55,7 +55,7 @@ export function createSessions(context: BrokerContext): Sessions {
       for (const client of clients.all()) {
         if (client.userId !== userId) continue
         for (const group of liveGroups.ofClient(client.id)) {
-          if (context.rights.isAllowed(userId, 'poll', group.streamId, group.topicId)) continue
+          if (context.rights.isAllowed(userId, 'poll', group.topic.streamId, group.topic.id)) continue
           liveGroups.suspend(group, client.id, clock.monotonicUs())
         }
       }

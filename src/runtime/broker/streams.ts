@@ -6,7 +6,7 @@ import { purgePartitions } from './purge.ts'
 type Streams = Pick<Broker, 'streams' | 'stream' | 'createStream' | 'renameStream' | 'deleteStream' | 'purgeStream'>
 
 export function createStreams(context: BrokerContext): Streams {
-  const { log, rights, liveGroups } = context
+  const { log, rights } = context
   return {
     streams(caller) {
       rights.allow(caller, 'list-streams')
@@ -25,19 +25,13 @@ export function createStreams(context: BrokerContext): Streams {
     },
 
     async deleteStream(caller, id) {
-      const stream = getStream(context, caller, id, 'manage-stream')
-      liveGroups.removeStream(stream.id)
-      try {
-        await log.catalog.deleteStream(stream)
-      } finally {
-        // Who joined meanwhile: the next stream gets its numbers, not its members.
-        liveGroups.removeStream(stream.id)
-      }
+      await log.catalog.deleteStream(getStream(context, caller, id, 'manage-stream'))
     },
 
     async purgeStream(caller, id) {
       const stream = getStream(context, caller, id, 'manage-stream')
-      for (const topic of stream.topics.values()) await purgePartitions(context, topic)
+      // Those that are there now: what is made while the purge goes on keeps its messages.
+      for (const topic of [...stream.topics.values()]) await purgePartitions(context, topic)
     },
   }
 }

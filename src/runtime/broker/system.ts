@@ -47,9 +47,9 @@ export function createSystem(context: BrokerContext): System {
   }
 
   function viewOf(client: ConnectedClient): ClientView {
-    const groups = [...liveGroups.ofClient(client.id)].map(({ streamId, topicId, groupId }) => ({
-      streamId,
-      topicId,
+    const groups = [...liveGroups.ofClient(client.id)].map(({ topic, groupId }) => ({
+      streamId: topic.streamId,
+      topicId: topic.id,
       groupId,
     }))
     return { id: client.id, userId: client.userId, transport: client.transport, address: client.address, groups }

@@ -1,6 +1,6 @@
 /** Topics, their partitions and segments. */
 import { EdgeError } from '../../errors.ts'
-import { checkPartitionCount, lowestOffsetInUse, type Topic } from '../../log/index.ts'
+import { checkPartitionCount, lowestOffsetInUse } from '../../log/index.ts'
 import type { Broker } from './api.ts'
 import { type BrokerContext, findStream, findTopic, getStream, getTopic, partitionMissing } from './context.ts'
 import { purgePartitions } from './purge.ts'
@@ -54,14 +54,7 @@ export function createTopics(context: BrokerContext): Topics {
     },
 
     async deleteTopic(caller, streamId, id) {
-      const topic = getTopic(context, caller, streamId, id, 'manage-topic')
-      context.liveGroups.removeTopic(topic.streamId, topic.id)
-      try {
-        await catalog.deleteTopic(topic)
-      } finally {
-        // Who joined meanwhile: the next topic gets its numbers, not its members.
-        context.liveGroups.removeTopic(topic.streamId, topic.id)
-      }
+      await catalog.deleteTopic(getTopic(context, caller, streamId, id, 'manage-topic'))
     },
 
     async purgeTopic(caller, streamId, id) {
@@ -71,7 +64,7 @@ export function createTopics(context: BrokerContext): Topics {
     async createPartitions(caller, streamId, id, count) {
       checkPartitionCount(count, 1)
       const topic = getTopic(context, caller, streamId, id, 'manage-topic')
-      await repartitioning(context, topic, () => catalog.addPartitions(topic, count))
+      await catalog.addPartitions(topic, count)
     },
 
     async deletePartitions(caller, streamId, id, count) {
@@ -81,7 +74,12 @@ export function createTopics(context: BrokerContext): Topics {
         const message = `partitions to delete: expected at most ${topic.partitions.length}, found ${count}`
         throw new EdgeError('EDGE_PARTITION_COUNT_INVALID', message)
       }
-      await repartitioning(context, topic, () => catalog.removePartitions(topic, count))
+      try {
+        await catalog.removePartitions(topic, count)
+      } finally {
+        // Also of a change that failed after they had gone.
+        context.dedup.partitionsRemoved(topic)
+      }
     },
 
     async deleteSegments(caller, streamId, id, partitionId, count) {
@@ -90,18 +88,5 @@ export function createTopics(context: BrokerContext): Topics {
       if (partition === undefined) throw partitionMissing(topic, partitionId)
       if (count > 0) await partition.deleteSegments(count, lowestOffsetInUse(metadata, partition.key))
     },
-  }
-}
-
-/** Groups of the topic deal its partitions out anew; also where the change failed after they had come or gone. */
-async function repartitioning(context: BrokerContext, topic: Topic, change: () => Promise<void>): Promise<void> {
-  try {
-    await change()
-  } finally {
-    context.dedup.partitionsRemoved(topic)
-    const count = context.log.catalog.topic(topic.streamId, topic.id)?.partitions.length ?? 0
-    for (const group of context.liveGroups.ofTopic(topic.streamId, topic.id)) {
-      group.assignment.repartition(count, context.clock.monotonicUs())
-    }
   }
 }

@@ -43,6 +43,17 @@ test('groups of a new topic have no members that joined its predecessor while th
   assert.deepEqual(broker.me(member).groups, [])
 })
 
+test('groups of a topic or stream that cannot be deleted keep their members', async () => {
+  await using world = await withGroup()
+  const { broker, root, log } = world
+  broker.joinGroup(world.connect(), 's', 't', 'g')
+  log.catalog.deleteTopic = () => Promise.reject(new EdgeError('EDGE_IO', 'no'))
+  log.catalog.deleteStream = () => Promise.reject(new EdgeError('EDGE_IO', 'no'))
+  await assert.rejects(broker.deleteTopic(root, 's', 't'), { code: 'EDGE_IO' })
+  await assert.rejects(broker.deleteStream(root, 's'), { code: 'EDGE_IO' })
+  assert.deepEqual(splitOf(world), [[0, 1, 2, 3]])
+})
+
 test('a group that cannot be deleted keeps its members and offsets', async () => {
   await using world = await withGroup()
   const { broker, root, log } = world
