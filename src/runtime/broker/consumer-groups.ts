@@ -71,14 +71,6 @@ export class ConsumerGroup {
     return this.generationNumber
   }
 
-  get isEmpty(): boolean {
-    return this.members.length === 0
-  }
-
-  get memberCount(): number {
-    return this.members.length
-  }
-
   /** Places of partitions that are kept now. */
   get slotCount(): number {
     return this.slots.length

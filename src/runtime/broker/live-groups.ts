@@ -4,7 +4,7 @@ import type { Topic } from '../../log/index.ts'
 import { ConsumerGroup } from './consumer-groups.ts'
 
 /**
- * What all groups that have members may hold, in places of partitions: some 80 bytes each, 5 MiB. A program that joins groups
+ * What all groups that somebody has joined may hold, in places of partitions: some 80 bytes each, 5 MiB. A program that joins groups
  * under ever new names, or a thousand clients that join all there are, would take any memory.
  */
 export const MAX_GROUP_PLACES = 65_536
@@ -25,6 +25,8 @@ export class LiveGroups {
   /** By group id. */
   private readonly topics = new Map<Topic, Map<number, LiveGroup>>()
   private readonly byClient = new Map<number, Set<LiveGroup>>()
+  /** Partitions that are being made. */
+  private readonly growth = new Map<Topic, number>()
 
   constructor(timeoutUs: number) {
     this.timeoutUs = timeoutUs
@@ -37,8 +39,10 @@ export class LiveGroups {
   /** @returns whether the client was no member before. @throws EDGE_LIMIT_REACHED over `MAX_GROUP_PLACES`. */
   join(topic: Topic, groupId: number, clientId: number, nowUs: number): boolean {
     const found = this.find(topic, groupId)
-    if (found?.assignment.has(clientId) !== true)
-      this.checkPlaces(found?.assignment.isEmpty === false ? 0 : topic.partitions.length)
+    if (found?.clientIds.has(clientId) !== true) {
+      const isFirst = found === undefined || found.clientIds.size === 0
+      this.checkPlaces(PLACES_PER_MEMBER + (isFirst ? this.partitionCountOf(topic) : 0))
+    }
     const group = found ?? this.add(topic, groupId)
     const ofClient = this.byClient.get(clientId) ?? new Set()
     this.byClient.set(clientId, ofClient.add(group))
@@ -53,7 +57,10 @@ export class LiveGroups {
     return group.clientIds.delete(clientId)
   }
 
-  /** The client may not poll the topic now: others get its partitions, or nobody would read them. It need not join again. */
+  /**
+   * The client may not poll the topic now: others get its partitions, or nobody would read them. It need not join again, and
+   * its places stay taken.
+   */
   suspend(group: LiveGroup, clientId: number, nowUs: number): void {
     group.assignment.leave(clientId, nowUs)
   }
@@ -104,6 +111,24 @@ export class LiveGroups {
     }
   }
 
+  /**
+   * Around a change that makes `count` more partitions: each group of the topic needs places for them.
+   *
+   * @throws EDGE_LIMIT_REACHED over `MAX_GROUP_PLACES`, and whatever `change` throws.
+   */
+  async growing(topic: Topic, count: number, change: () => Promise<void>): Promise<void> {
+    const joined = [...this.ofTopic(topic)].filter(({ clientIds }) => clientIds.size > 0)
+    this.checkPlaces(joined.length * count)
+    this.growth.set(topic, (this.growth.get(topic) ?? 0) + count)
+    try {
+      await change()
+    } finally {
+      const left = (this.growth.get(topic) ?? 0) - count
+      if (left > 0) this.growth.set(topic, left)
+      else this.growth.delete(topic)
+    }
+  }
+
   /** Partitions promised too long ago change hands. */
   expirePromises(nowUs: number): void {
     for (const { assignment } of this.all()) assignment.expirePromises(nowUs)
@@ -113,9 +138,14 @@ export class LiveGroups {
     for (const groups of this.topics.values()) yield* groups.values()
   }
 
-  private checkPlaces(moreSlots: number): void {
-    let count = moreSlots + PLACES_PER_MEMBER
-    for (const { assignment } of this.all()) count += assignment.slotCount + assignment.memberCount * PLACES_PER_MEMBER
+  private partitionCountOf(topic: Topic): number {
+    return topic.partitions.length + (this.growth.get(topic) ?? 0)
+  }
+
+  private checkPlaces(more: number): void {
+    let count = more
+    for (const { topic, clientIds } of this.all())
+      if (clientIds.size > 0) count += this.partitionCountOf(topic) + clientIds.size * PLACES_PER_MEMBER
     if (count <= MAX_GROUP_PLACES) return
     const text = `members and partitions of all consumer groups together: at most ${MAX_GROUP_PLACES} places, ${count} are wanted: leave some groups`
     throw new EdgeError('EDGE_LIMIT_REACHED', text, { details: { limit: MAX_GROUP_PLACES } })

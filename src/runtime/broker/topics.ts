@@ -64,7 +64,7 @@ export function createTopics(context: BrokerContext): Topics {
     async createPartitions(caller, streamId, id, count) {
       checkPartitionCount(count, 1)
       const topic = getTopic(context, caller, streamId, id, 'manage-topic')
-      await catalog.addPartitions(topic, count)
+      await context.liveGroups.growing(topic, count, () => catalog.addPartitions(topic, count))
     },
 
     async deletePartitions(caller, streamId, id, count) {

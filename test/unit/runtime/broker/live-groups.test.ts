@@ -46,8 +46,9 @@ test('members and partitions of all groups together are bounded; who is a member
   const refused = { code: 'EDGE_LIMIT_REACHED', message: /at most 65536 places/ }
   assert.throws(() => groups.join(topic, fitting, 1, 0), refused)
   assert.equal(groups.join(topic, 0, 1, 0), false)
-  // Of a client that was refused nothing is kept.
+  // Of what was refused nothing is kept.
   assert.equal([...groups.ofClient(1)].length, fitting)
+  assert.equal([...groups.ofTopic(topic)].length, fitting)
 })
 
 test('a thousand members in many groups are as many places as they take', () => {
@@ -60,4 +61,36 @@ test('a thousand members in many groups are as many places as they take', () => 
   assert.throws(() => join(fitting + 1), { code: 'EDGE_LIMIT_REACHED' })
   groups.leaveAll(1, 0)
   assert.equal(join(fitting + 1), true)
+})
+
+test('who is suspended keeps its places, so that all may come back within the bound', () => {
+  const groups = new LiveGroups(TIMEOUT_US)
+  const topic = topicOf(1000)
+  const fitting = Math.floor(MAX_GROUP_PLACES / (1000 + 8))
+  for (let groupId = 0; groupId < fitting; groupId++) groups.join(topic, groupId, 1, 0)
+  for (const group of groups.ofClient(1)) groups.suspend(group, 1, 0)
+  assert.throws(() => groups.join(topic, fitting, 2, 0), { code: 'EDGE_LIMIT_REACHED' })
+  for (const group of groups.ofClient(1)) assert.equal(groups.resume(group, 1, 0), true)
+  const places = [...groups.ofTopic(topic)].map(({ assignment }) => assignment.slotCount + assignment.view().length * 8)
+  assert.equal(
+    places.reduce((sum, each) => sum + each),
+    fitting * (1000 + 8),
+  )
+})
+
+test('partitions that are added to a topic are places of its groups too, also while they are being made', async () => {
+  const groups = new LiveGroups(TIMEOUT_US)
+  const topic = topicOf(1)
+  for (let groupId = 0; groupId < 100; groupId++) groups.join(topic, groupId, 1, 0)
+  const fails = () => Promise.reject(new Error('no room'))
+  await assert.rejects(groups.growing(topic, 700, fails), { code: 'EDGE_LIMIT_REACHED' })
+  const made = Promise.withResolvers<void>()
+  const growing = groups.growing(topic, 600, () => made.promise)
+  for (let groupId = 100; groupId < 107; groupId++) groups.join(topic, groupId, 1, 0)
+  assert.throws(() => groups.join(topic, 107, 1, 0), { code: 'EDGE_LIMIT_REACHED' })
+  made.resolve()
+  await growing
+  // What was not made after all is free again.
+  await assert.rejects(groups.growing(topic, 500, fails), { message: 'no room' })
+  assert.equal(groups.join(topic, 107, 1, 0), true)
 })
