@@ -29,6 +29,8 @@ export interface Caller {
   readonly dialect: Dialect
   /** null before login. */
   userId: number | null
+  /** When that user was made, where nobody takes it off when the user is deleted: the next one gets its number. */
+  readonly userSinceUs?: bigint | undefined
   /** The connection, for group membership and `get_me`; null over HTTP. */
   readonly client: ClientSession | null
 }

@@ -8,7 +8,6 @@ import {
   compileRights,
   isAllowed,
   isAllowedSomewhere,
-  NO_RIGHTS,
   type Rights,
 } from './permissions.ts'
 import { decodePermissions } from './permissions-json.ts'
@@ -32,29 +31,35 @@ export class RightsBook {
   /**
    * Returns when the caller may do `action`.
    *
-   * @throws {EdgeError} EDGE_UNAUTHENTICATED (nobody, or a user that is gone), EDGE_FORBIDDEN.
+   * @throws {EdgeError} as `userOf`, and EDGE_FORBIDDEN.
    */
   allow(caller: Caller, action: Action, streamId?: number, topicId?: number): void {
     if (isAllowed(this.rightsOf(this.userOf(caller)), action, streamId, topicId)) return
     throw new EdgeError('EDGE_FORBIDDEN', `user ${caller.userId} may not ${action}`, { details: { action } })
   }
 
-  /** Whether the user may do `action`; a user that is gone may nothing. */
+  /** Whether the user may do `action`; a user that is gone or inactive may nothing. */
   isAllowed(userId: number, action: Action, streamId: number, topicId: number): boolean {
     const row = this.metadata.users.get(userId)
-    return row !== undefined && isAllowed(this.rightsOf(row), action, streamId, topicId)
+    return row?.isActive === true && isAllowed(this.rightsOf(row), action, streamId, topicId)
   }
 
   /** Whether there may be a stream or a topic in which the user may do `action`. */
   isAllowedSomewhere(userId: number, action: Action): boolean {
     const row = this.metadata.users.get(userId)
-    return row !== undefined && isAllowedSomewhere(this.rightsOf(row), action)
+    return row?.isActive === true && isAllowedSomewhere(this.rightsOf(row), action)
   }
 
-  /** The user the caller acts for. @throws EDGE_UNAUTHENTICATED. */
-  userOf(caller: Caller): UserRow {
-    const row = caller.userId === null ? undefined : this.metadata.users.get(caller.userId)
-    if (row === undefined) throw new EdgeError('EDGE_UNAUTHENTICATED', 'log in first')
+  /**
+   * The user the caller acts for. An inactive one keeps living connections, and may nothing on them.
+   *
+   * @throws {EdgeError} EDGE_UNAUTHENTICATED (nobody, or a user that is gone), EDGE_FORBIDDEN (inactive).
+   */
+  userOf({ userId, userSinceUs }: Caller): UserRow {
+    const row = userId === null ? undefined : this.metadata.users.get(userId)
+    if (row === undefined || (userSinceUs ?? row.createdAtUs) !== row.createdAtUs)
+      throw new EdgeError('EDGE_UNAUTHENTICATED', 'log in first')
+    if (!row.isActive) throw new EdgeError('EDGE_FORBIDDEN', `user "${row.username}" is inactive`)
     return row
   }
 
@@ -71,8 +76,6 @@ export class RightsBook {
   }
 }
 
-/** An inactive user keeps living connections, but nothing that needs a right. */
-function compile(row: UserRow): Rights {
-  if (row.id === ROOT_USER_ID) return compileRights(ALL_PERMISSIONS)
-  return row.isActive ? compileRights(decodePermissions(row.permissionsJson)) : NO_RIGHTS
+function compile({ id, permissionsJson }: UserRow): Rights {
+  return compileRights(id === ROOT_USER_ID ? ALL_PERMISSIONS : decodePermissions(permissionsJson))
 }

@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { EdgeError } from '../../errors.ts'
 import type { TokenRow } from '../../log/index.ts'
-import type { Broker } from './api.ts'
+import type { Broker, Caller } from './api.ts'
 import type { BrokerContext } from './context.ts'
 
 /** 68 characters of base64, as Iggy's. */
@@ -45,8 +45,7 @@ export function createTokens(context: BrokerContext): Tokens {
     },
 
     async createToken(caller, name, expiryUs) {
-      const { id: userId } = rights.userOf(caller)
-      return create({ userId, name, deviceJson: null }, expiryUs, () => {
+      return create(caller, { name, deviceJson: null }, expiryUs, (userId) => {
         const rows = metadata.tokensOf(userId)
         const count = rows.filter((row) => row.deviceJson === null).length
         const limit = settings.personalAccessToken.max_tokens_per_user
@@ -57,8 +56,7 @@ export function createTokens(context: BrokerContext): Tokens {
 
     async createDeviceToken(caller, name, expiryUs, deviceJson) {
       rights.allow(caller, 'manage-users')
-      const { id: userId } = rights.userOf(caller)
-      return create({ userId, name, deviceJson }, expiryUs, () => {
+      return create(caller, { name, deviceJson }, expiryUs, (userId) => {
         const rows = allDeviceTokens()
         if ([...rows, ...metadata.tokensOf(userId)].some((row) => row.name === name)) throw nameTaken(name)
         if (rows.length >= MAX_DEVICE_TOKENS)
@@ -81,8 +79,8 @@ export function createTokens(context: BrokerContext): Tokens {
     },
 
     async deleteToken(caller, name) {
-      const { id } = rights.userOf(caller)
       return serial.run(async () => {
+        const { id } = rights.userOf(caller)
         if (!metadata.tokensOf(id).some((row) => row.name === name && row.deviceJson === null)) {
           throw new EdgeError('EDGE_TOKEN_NOT_FOUND', `token "${name}" is not there`)
         }
@@ -105,18 +103,22 @@ export function createTokens(context: BrokerContext): Tokens {
     return [...metadata.users.keys()].flatMap((id) => metadata.tokensOf(id).filter((row) => row.deviceJson !== null))
   }
 
-  /** @param check throws when there is no place for it; called when nothing else changes tokens. */
+  /** @param check throws when there is no place for it; called when nothing else changes tokens or users. */
   async function create(
-    token: Pick<TokenRow, 'userId' | 'name' | 'deviceJson'>,
+    caller: Caller,
+    token: Pick<TokenRow, 'name' | 'deviceJson'>,
     expiryUs: bigint | null,
-    check: () => void,
+    check: (userId: number) => void,
   ): Promise<string> {
+    rights.userOf(caller)
     checkName(token.name)
     return serial.run(async () => {
-      check()
+      // Not before: the user may be deleted while this waits, and another one have its number.
+      const { id: userId } = rights.userOf(caller)
+      check(userId)
       const text = randomBytes(TOKEN_BYTES).toString('base64')
       const expiresAtUs = expiryUs === null ? null : clock.wallUs() + expiryUs
-      await metadata.putToken({ ...token, hash: hashToken(text), expiresAtUs })
+      await metadata.putToken({ ...token, userId, hash: hashToken(text), expiresAtUs })
       return text
     })
   }

@@ -112,7 +112,8 @@ class Grant implements DeviceGrant {
     this.#parts = parts
     this.#device = options.log.producers.numberOf(parts.deviceName)
     this.mayReadAllKeys = parts.policy?.anyKey ?? true
-    this.#caller = { dialect: 'edge', userId: parts.userId, client: null }
+    const userSinceUs = options.log.metadata.users.get(parts.userId)?.createdAtUs
+    this.#caller = { dialect: 'edge', userId: parts.userId, userSinceUs, client: null }
   }
 
   get device(): number {

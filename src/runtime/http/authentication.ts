@@ -26,7 +26,7 @@ import { TrustedIssuers } from './trusted-issuers.ts'
 
 /** Small texts that survive a restart, and the users there are; the log's metadata store is one. */
 export interface AccountStore {
-  readonly users: ReadonlyMap<number, TokenHolder>
+  readonly users: ReadonlyMap<number, TokenHolder & { readonly isActive: boolean }>
   setting(name: string): string | undefined
   setSetting(name: string, value: string): Promise<void>
 }
@@ -102,6 +102,11 @@ export class Authentication {
     throw new EdgeError('EDGE_TOKEN_MISSING', 'Access token is missing')
   }
 
+  /** When the user of that number was made, µs; undefined when there is none. */
+  madeAtUs(userId: number): bigint | undefined {
+    return this.store.users.get(userId)?.createdAtUs
+  }
+
   /** @throws {EdgeError} EDGE_UNAUTHENTICATED when the user is gone. */
   issue(userId: number): AccessToken {
     const holder = this.store.users.get(userId)
@@ -133,7 +138,7 @@ export class Authentication {
     if (claims !== undefined) return claims.userId
     if (token.includes('.')) {
       const userId = await this.issuers.userOf(token)
-      if (userId === undefined) throw unauthenticated()
+      if (userId === undefined || this.store.users.get(userId)?.isActive !== true) throw unauthenticated()
       return userId
     }
     try {
@@ -153,7 +158,8 @@ export class Authentication {
   /** A user may have another name by now, and one of that name on another server was made at another time: not both. */
   private isStillHeld({ userId, holder }: AccessClaims): boolean {
     const user = this.store.users.get(userId)
-    if (user === undefined || holder === null) return user !== undefined
+    if (user === undefined || !user.isActive) return false
+    if (holder === null) return true
     return user.username === holder.username || user.createdAtUs === holder.createdAtUs
   }
 

@@ -82,7 +82,9 @@ export class RequestHandler {
       if (isOpen) return { caller: callerOf(LOOPBACK_READER), isKnown: true }
       if (route.access === 'details') return { caller: callerOf(null), isKnown: false }
     }
-    return { caller: callerOf(await this.options.authentication.userOf(authorization)), isKnown: true }
+    const { authentication } = this.options
+    const userId = await authentication.userOf(authorization)
+    return { caller: callerOf(userId, authentication.madeAtUs(userId)), isKnown: true }
   }
 
   private failed(error: EdgeError, incoming: IncomingMessage): Reply {
@@ -111,7 +113,13 @@ export class RequestHandler {
   }
 }
 
-const callerOf = (userId: number | null): Caller => ({ dialect: 'http', userId, client: null })
+/** A body takes its time to come: the user may be deleted meanwhile, and another one have its number. */
+const callerOf = (userId: number | null, userSinceUs?: bigint): Caller => ({
+  dialect: 'http',
+  userId,
+  userSinceUs,
+  client: null,
+})
 
 /**
  * Not every connection over loopback comes from here: a proxy speaks for others and says so, and a web page of another

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, get, type IncomingMessage } from 'node:http'
+import { createServer, get, type IncomingMessage, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { startTestHttp, type TestHttp } from '../../support/http-server.ts'
@@ -114,6 +114,47 @@ test('a token of a deleted user is none of the user who gets its id, and one out
   assert.equal(bob.id, alice.id)
   assert.equal((await call(server, 'GET', '/users/me', token)).status, 401)
   assert.equal((await call(server, 'POST', '/users/refresh-token', undefined, { token: token.slice(7) })).status, 401)
+})
+
+test('a token of a user who is made inactive is none until the user is active again', async () => {
+  await using server = await startTestHttp()
+  const root = await logIn(server)
+  const user = { username: 'reader', password: 'secret', status: 'active' }
+  assert.equal((await call(server, 'POST', '/users', root, user)).status, 200)
+  const reader = await logIn(server, 'reader', 'secret')
+  const refresh = () => call(server, 'POST', '/users/refresh-token', undefined, { token: reader.slice(7) })
+  await call(server, 'PUT', '/users/reader', root, { status: 'inactive' })
+  assert.equal((await refresh()).id, 40)
+  for (const path of ['/users/me', '/personal-access-tokens'])
+    assert.equal((await call(server, 'GET', path, reader)).id, 40)
+  const token = { name: 'mine', expiry: 0 }
+  assert.equal((await call(server, 'POST', '/personal-access-tokens', reader, token)).id, 40)
+  await call(server, 'PUT', '/users/reader', root, { status: 'active' })
+  assert.equal((await refresh()).status, 200)
+})
+
+test('a request whose body comes late is none of the user who gets the number of its own meanwhile', async () => {
+  await using server = await startTestHttp()
+  const root = await logIn(server)
+  const user = (username: string) => ({ username, password: 'secret', status: 'active' })
+  await call(server, 'POST', '/users', root, user('anna'))
+  const headers = {
+    authorization: await logIn(server, 'anna', 'secret'),
+    'content-type': 'application/json',
+    expect: '100-continue',
+  }
+  const late = request(`${server.url}/personal-access-tokens`, { method: 'POST', headers })
+  const answered = once(late, 'response')
+  late.flushHeaders()
+  // The request is being handled by then.
+  await once(late, 'continue')
+  await call(server, 'DELETE', '/users/anna', root)
+  assert.equal((await call(server, 'POST', '/users', root, user('ben'))).json.id, 1)
+  late.end(JSON.stringify({ name: 'mine', expiry: 0 }))
+  const [answer] = (await answered) as [IncomingMessage]
+  answer.resume()
+  assert.equal(answer.statusCode, 401)
+  assert.deepEqual(server.log.metadata.tokensOf(1), [])
 })
 
 test('a raw personal access token is a Bearer, until it is deleted', async () => {
