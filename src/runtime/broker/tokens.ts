@@ -135,8 +135,12 @@ export async function removeExpiredTokens(context: BrokerContext): Promise<numbe
   let removedCount = 0
   for (const userId of [...metadata.users.keys()]) {
     for (const row of metadata.tokensOf(userId).filter((each) => isExpired(each, nowUs))) {
-      await context.serial.run(() => metadata.deleteToken(userId, row.name))
-      removedCount++
+      await context.serial.run(async () => {
+        // Another one may have its name by now.
+        if (metadata.tokenByHash(row.hash) === undefined) return
+        await metadata.deleteToken(userId, row.name)
+        removedCount++
+      })
     }
   }
   return removedCount
