@@ -4,7 +4,7 @@ import type { GroupRow, Partition, ReadResult, Topic } from '../../log/index.ts'
 import type { Partitioning } from '../../sdk/wire/primitives.ts'
 import { partitionOfKey } from '../../sdk/wire/xxh32.ts'
 import type { Broker, Caller, Dialect, PollRequest, PollResult, SendResult } from './api.ts'
-import { consumerIdOf, getGroupRow, memberOf, notOwned } from './consumers.ts'
+import { consumerIdOf, findGroupRow, getGroupRow, memberOf, notOwned } from './consumers.ts'
 import { type BrokerContext, getTopic, partitionMissing } from './context.ts'
 import type { LiveGroup } from './live-groups.ts'
 import { usableMemoryBytes } from './machine-stats.ts'
@@ -60,7 +60,9 @@ export function createMessages(context: BrokerContext): Messages {
       const point = startingPoint(target, request)
       const { dialect } = caller
       return point instanceof Promise
-        ? point.then((offset) => lasting(pollFrom(target, request, { kind: 'offset', offset }, dialect)))
+        ? point.then((offset) =>
+            lasting(pollFrom(target, asOfNow(target, request), { kind: 'offset', offset }, dialect)),
+          )
         : pollFrom(target, request, point, dialect)
     },
 
@@ -150,8 +152,17 @@ export function createMessages(context: BrokerContext): Messages {
     const read = partition.read({ fromOffset, maxCount, maxBytes })
     // What a read promised stays as it is.
     return read instanceof Promise
-      ? read.then((result) => finish(target, request, answered(result, dialect)))
+      ? read.then((result) => finish(target, asOfNow(target, request), answered(result, dialect)))
       : finish(target, request, answered(read, dialect))
+  }
+
+  /** What was being read may be of a topic, partition or group that is gone by now: an offset there would stay for ever. */
+  function asOfNow({ topic, partition, consumerId }: PollTarget, request: PollRequest): PollRequest {
+    const isThere =
+      log.catalog.topic(topic.streamId, topic.id) === topic &&
+      topic.partitions[partition.partitionId] === partition &&
+      (request.consumer.kind !== 'group' || findGroupRow(context, topic, consumerId) !== undefined)
+    return isThere ? request : { ...request, autoCommit: false }
   }
 
   /** Commits what is about to be answered. Views of the batches are still valid: nothing here calls the log. */

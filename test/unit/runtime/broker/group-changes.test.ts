@@ -66,6 +66,32 @@ test('a group that cannot be deleted keeps its members and offsets', async () =>
   assert.equal(broker.offset(root, GROUP, 's', 't', 0)?.storedOffset, 0n)
 })
 
+const DELETIONS: Record<string, (world: BrokerWorld) => Promise<void>> = {
+  group: ({ broker, root }) => broker.deleteGroup(root, 's', 't', 'g'),
+  partition: ({ broker, root }) => broker.deletePartitions(root, 's', 't', 4),
+  topic: ({ broker, root }) => broker.deleteTopic(root, 's', 't'),
+}
+
+for (const [what, deletion] of Object.entries(DELETIONS)) {
+  test(`a poll that still reads when the ${what} is deleted leaves no offset behind`, async () => {
+    await using world = await withGroup()
+    const { broker, root, log } = world
+    await sent(world)
+    const [partition] = broker.topic(root, 's', 't')?.partitions ?? []
+    assert.ok(partition)
+    const read = partition.read.bind(partition)
+    const gone = Promise.withResolvers<void>()
+    partition.read = (request) => gone.promise.then(() => read(request))
+    const request = { consumer: GROUP, stream: 's', topic: 't', partitionId: 0, count: 1, autoCommit: true }
+    const polled = broker.poll(root, { ...request, strategy: { kind: 'first' } })
+    await deletion(world)
+    gone.resolve()
+    assert.equal((await polled).messageCount, 1)
+    // It would hold back retention, or stay for ever.
+    assert.deepEqual([...log.metadata.offsetsOf(partition.key)], [])
+  })
+}
+
 test('groups deal out what is left also where the removal of partitions failed at its end', async () => {
   await using world = await withGroup()
   const { broker, root, log } = world
