@@ -29,7 +29,7 @@ export class MemoryDeviceBroker implements DeviceBroker {
   /** Reads that wait, when there is a list for them. */
   heldReads: (() => void)[] | undefined
   wallUs = 1_764_439_200_000_000n
-  readonly #waiting: Receipt[] = []
+  readonly #waiting: { readonly receipt: Receipt; readonly tag: ProducerTag | undefined }[] = []
   readonly #have = new Map<string, number>()
   readonly #grown: (() => void)[] = []
 
@@ -63,16 +63,19 @@ export class MemoryDeviceBroker implements DeviceBroker {
 
   record(tag: ProducerTag, receipt: Receipt): void {
     this.disposed.push(tag)
-    this.#remember(tag)
-    this.#settleLater(receipt)
+    this.#settleLater(receipt, tag)
   }
 
   time(): EdgeTime {
     return { wallUs: this.wallUs, isTrusted: true, accuracyMs: 40 }
   }
 
+  /** What is held of a lane is known only from then on, as in the log. */
   settle(error: EdgeError | null = null): void {
-    for (const receipt of this.#waiting.splice(0)) receipt.settled(error)
+    for (const { receipt, tag } of this.#waiting.splice(0)) {
+      if (tag !== undefined && error === null) this.#remember(tag)
+      receipt.settled(error)
+    }
   }
 
   /** A message that consumers of `commands/all` see at once. */
@@ -88,8 +91,7 @@ export class MemoryDeviceBroker implements DeviceBroker {
     if (error !== undefined) throw error
     const baseOffset = BigInt(this.stored.length)
     for (const record of recordsOf(batch)) this.stored.push({ ...record, tag })
-    if (tag !== undefined) this.#remember(tag)
-    this.#settleLater(receipt)
+    this.#settleLater(receipt, tag)
     return { baseOffset, isDropped: false }
   }
 
@@ -97,8 +99,8 @@ export class MemoryDeviceBroker implements DeviceBroker {
     this.#have.set(`${tag.device}/${tag.epoch}/${tag.lane}`, tag.firstSequence + tag.sequenceCount - 1)
   }
 
-  #settleLater(receipt: Receipt): void {
-    this.#waiting.push(receipt)
+  #settleLater(receipt: Receipt, tag: ProducerTag | undefined): void {
+    this.#waiting.push({ receipt, tag })
     if (this.settlesAtOnce) queueMicrotask(() => this.settle())
   }
 

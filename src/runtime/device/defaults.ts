@@ -5,7 +5,7 @@ export const DEVICE_DEFAULTS = {
   maxUnknownSessionsPerPeer: 8,
   /** All refusals of a credential take this long, whatever the reason: they cannot be told apart, nor tried in bulk. */
   refusalDelayMs: 1000,
-  /** An older session of the same device has so long to let its writes settle before the newer one is welcomed. */
+  /** Writes of an older session of the same device have so long to settle before the newer one is sent away to come again. */
   takeoverTimeoutMs: 5000,
   /** Unacknowledged bytes of all sessions; beyond it the heaviest windows are cut. */
   maxUnackedBytes: 32 * 1024 * 1024,

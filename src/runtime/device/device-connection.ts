@@ -109,9 +109,13 @@ export class DeviceConnection implements QuicSessionEvents {
     this.#run({ type: 'set-window', bytes, readings })
   }
 
-  /** Resolves when nothing that this session handed to the log is under way any more. */
+  /** Whether nothing that this session handed to the log is under way. */
+  get isSettled(): boolean {
+    return this.#openReceipts === 0
+  }
+
   async whenSettled(): Promise<void> {
-    if (this.#openReceipts > 0) await new Promise<void>((resolve) => this.#onSettled.push(resolve))
+    if (!this.isSettled) await new Promise<void>((resolve) => this.#onSettled.push(resolve))
   }
 
   // ---- the core

@@ -52,6 +52,8 @@ class Hub implements ConnectionHost {
   readonly #logger: Logger
   readonly #connections = new Set<DeviceConnection>()
   readonly #byName = new Map<string, DeviceConnection>()
+  /** Ended sessions with writes under way; at most one a name, since no newer one is welcomed meanwhile. */
+  readonly #settling = new Map<string, DeviceConnection>()
   readonly #takeovers = new TakeoverGuard()
   readonly #timer: NodeJS.Timeout
   readonly #onEmpty: (() => void)[] = []
@@ -126,8 +128,15 @@ class Hub implements ConnectionHost {
     this.#connections.delete(connection)
     const name = connection.deviceName
     if (name !== undefined && this.#byName.get(name) === connection) this.#byName.delete(name)
+    if (name !== undefined && !connection.isSettled) void this.#keepUntilSettled(name, connection)
     this.#logger.info('device.session.closed', { device: name, code, reason })
     if (this.#connections.size === 0) for (const resolve of this.#onEmpty.splice(0)) resolve()
+  }
+
+  async #keepUntilSettled(name: string, connection: DeviceConnection): Promise<void> {
+    this.#settling.set(name, connection)
+    await connection.whenSettled()
+    this.#settling.delete(name)
   }
 
   /** The older session ends and its writes settle first: only then is what the log holds the whole truth. */
@@ -140,9 +149,16 @@ class Hub implements ConnectionHost {
     // Taken at once, so that a third session finds this one.
     this.#byName.set(name, connection)
     connection.deviceName = name
-    if (older === undefined) return
-    older.end(EDGE_CODES.takenOver.code, EDGE_CODES.takenOver.retryMs, false)
-    await Promise.race([older.whenSettled(), this.#wait(this.#nowMs() + DEVICE_DEFAULTS.takeoverTimeoutMs)])
+    older?.end(EDGE_CODES.takenOver.code, EDGE_CODES.takenOver.retryMs, false)
+    const settling = this.#settling.get(name)
+    if (settling === undefined) return
+    await Promise.race([settling.whenSettled(), this.#wait(this.#nowMs() + DEVICE_DEFAULTS.takeoverTimeoutMs)])
+    // Welcomed now, it would be told less than the log may hold in the end, and what it sent again be stored twice.
+    if (!settling.isSettled)
+      throw new EdgeError(
+        'EDGE_APPEND_FAILED',
+        'readings of the session before are not on storage yet: come back later',
+      )
   }
 
   #hasRoomFor(session: QuicSession): boolean {
