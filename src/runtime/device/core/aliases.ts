@@ -23,8 +23,6 @@ export interface Alias {
   /** Where its readings go, or why they may not; undefined for the moment between the two. */
   target: TargetFacts | undefined
   refusal: AliasRefusal | undefined
-  /** Runs under it that are not acknowledged: it cannot be replaced meanwhile. */
-  pendingRuns: number
 }
 
 export class Aliases {
@@ -46,15 +44,12 @@ export class Aliases {
   }
 
   /**
-   * One that is refused is kept with its refusal: what comes under it is refused for good too, and its lane goes on.
+   * Replaces what the number stood for: readings that came before keep it. One that is refused is kept with its refusal: what
+   * comes under it is refused for good too, and its lane goes on.
    *
    * @returns the refusal of the declaration itself, or undefined when it stands.
    */
   declare(frame: Frame<'alias'>): AliasRefusal | undefined {
-    const before = this.#aliases.get(frame.alias)
-    if (before !== undefined && before.pendingRuns > 0) {
-      return refusal('valueInvalid', 'readings of this alias are not acknowledged yet')
-    }
     const refused = this.#problemOf(frame)
     this.#aliases.set(frame.alias, {
       id: frame.alias,
@@ -63,10 +58,10 @@ export class Aliases {
       lane: frame.options?.lane ?? LANES.live,
       form: new StoredForm(this.#deviceName, frame),
       wantsOffsets: frame.options?.wantsOffsets ?? false,
-      datagrams: new DatagramMask(),
+      // Their numbers go on: they count per number and session.
+      datagrams: this.#aliases.get(frame.alias)?.datagrams ?? new DatagramMask(),
       target: undefined,
       refusal: refused,
-      pendingRuns: 0,
     })
     return refused
   }

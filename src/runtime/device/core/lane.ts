@@ -13,21 +13,21 @@
  *   3. first = have + 1        new
  *   4. first > have + 1        a gap: refused, the lane is held at have + 1
  */
+import type { Alias } from './aliases.ts'
+
 export type Offer =
   | { readonly type: 'passed-over' }
   | { readonly type: 'duplicate' }
   | { readonly type: 'gap'; readonly expected: number }
   | { readonly type: 'new'; readonly first: number }
 
-/** Alias number of runs that belong to none: skips. */
-export const NO_ALIAS = -1
-
 /** Consecutive sequences that were handed over in one go. */
 export interface Run {
   readonly ticket: number
   readonly first: number
   readonly last: number
-  readonly alias: number
+  /** As it was declared when they came; null: a skip belongs to none. */
+  readonly alias: Alias | null
   /** 0 durable, 1 buffered. */
   readonly promise: number
   /** Unacknowledged bytes of frames that the run accounts for. */
@@ -177,4 +177,4 @@ export class Lane {
   }
 }
 
-const readingsIn = ({ alias, first, last }: Run): number => (alias === NO_ALIAS ? 0 : last - first + 1)
+const readingsIn = ({ alias, first, last }: Run): number => (alias === null ? 0 : last - first + 1)

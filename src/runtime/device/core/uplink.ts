@@ -22,7 +22,7 @@ import { type Alias, Aliases, type AliasRefusal, shortText } from './aliases.ts'
 import { DatagramIntake } from './datagram-intake.ts'
 import { DeviceClock } from './device-clock.ts'
 import type { Effect, LossReason, Moment, Settlement, WelcomeFacts } from './exchange.ts'
-import { Lane, NO_ALIAS, type Run } from './lane.ts'
+import { Lane, type Run } from './lane.ts'
 import { LaneRates } from './lane-rates.ts'
 import { type PublishFrame, readingsOf, type TimedValues } from './publish-readings.ts'
 import { errorAbout, gapNack, joined, nack, wrongValue } from './replies.ts'
@@ -144,7 +144,7 @@ export class Uplink {
     return this.#dispose(frame.lane, {
       first: offer.first,
       last,
-      alias: NO_ALIAS,
+      alias: null,
       sizeBytes: 0,
       refusal: undefined,
       reason,
@@ -184,7 +184,6 @@ export class Uplink {
     this.#forgetTicket(ticket)
     const run = this.#lane(laneId).withdraw(ticket)
     if (run === undefined || work === undefined) return []
-    work.alias.pendingRuns--
     work.sizeBytes = run.sizeBytes
     const { code, retryMs, after } = EDGE_CODES[edgeCodeOf(error)]
     const text = shortText(error.message)
@@ -196,8 +195,7 @@ export class Uplink {
       return [nack(work.stream, { lane: laneId, first, count, code, retryMs: pause, text })]
     }
     const refusal = { code, text }
-    const disposed = this.#dispose(laneId, { ...run, alias: work.alias.id, refusal, reason: 'refused' })
-    work.alias.pendingRuns++
+    const disposed = this.#dispose(laneId, { ...run, refusal, reason: 'refused' })
     return [...disposed, ...this.#advance(now)]
   }
 
@@ -248,10 +246,8 @@ export class Uplink {
       lane.hold()
       return [nack(work.stream, { lane: work.lane, first, count: last - first + 1, ...refusal })]
     }
-    work.alias.pendingRuns++
-    const { sizeBytes } = work
-    const run = { first, last, alias: work.alias.id, sizeBytes, refusal, reason: 'refused' as const }
-    return this.#dispose(work.lane, run)
+    const { alias, sizeBytes } = work
+    return this.#dispose(work.lane, { first, last, alias, sizeBytes, refusal, reason: 'refused' })
   }
 
   /** Begins runs of the current frame until one has to be answered, or the frame is done. */
@@ -266,7 +262,6 @@ export class Uplink {
       const end = endOfRun(work)
       const [first, last] = [work.first + work.at, work.first + end - 1]
       const sizeBytes = work.sizeBytes
-      work.alias.pendingRuns++
       work.sizeBytes = 0
       if (problem === undefined) {
         effects.push(this.#append(work, end, { first, last, sizeBytes }, now))
@@ -276,9 +271,8 @@ export class Uplink {
       work.at = end
       const name: EdgeCodeName = problem.isTooLarge ? 'readingTooLarge' : 'valueInvalid'
       const refusal = { code: EDGE_CODES[name].code, text: shortText(problem.text) }
-      effects.push(
-        ...this.#dispose(work.lane, { first, last, alias: work.alias.id, sizeBytes, refusal, reason: 'refused' }),
-      )
+      const run = { first, last, alias: work.alias, sizeBytes, refusal, reason: 'refused' as const }
+      effects.push(...this.#dispose(work.lane, run))
     }
     return effects
   }
@@ -290,7 +284,7 @@ export class Uplink {
       readings.push({ originUs, value: work.values[at] ?? null })
     }
     const promise = work.alias.target?.promise === 'buffered' ? PROMISE_BUFFERED : PROMISE_DURABLE
-    const ticket = this.#begin(work.lane, { ...range, alias: work.alias.id, promise, refusal: undefined })
+    const ticket = this.#begin(work.lane, { ...range, alias: work.alias, promise, refusal: undefined })
     const batch = work.alias.form.pack(readings)
     return { type: 'append', ticket, alias: work.alias.id, batch, tag: this.#tag(work.lane, range) }
   }
@@ -322,7 +316,6 @@ export class Uplink {
   #failed(laneId: number, ticket: number, error: EdgeError): Effect[] {
     const dropped = this.#lane(laneId).fail(ticket)
     this.#forgetTicket(ticket)
-    for (const { alias } of dropped) this.#acknowledged(alias)
     const [failed] = dropped
     if (failed === undefined) return []
     // The frame being worked off lies behind it: it comes again with everything else.
@@ -341,7 +334,7 @@ export class Uplink {
     let promise = PROMISE_DURABLE
     for (const run of runs) {
       this.#forgetTicket(run.ticket)
-      const alias = this.#acknowledged(run.alias)
+      const { alias } = run
       promise = Math.max(promise, run.promise)
       const count = run.last - run.first + 1
       if (run.refusal !== undefined) {
@@ -384,13 +377,6 @@ export class Uplink {
 
   #streamOf(lane: number): number {
     return this.#laneStreams.get(lane) ?? this.#options.controlStream
-  }
-
-  /** One run fewer waits under an alias. */
-  #acknowledged(id: number): Alias | undefined {
-    const alias = this.aliases.get(id)
-    if (alias !== undefined) alias.pendingRuns--
-    return alias
   }
 
   #forgetTicket(ticket: number): void {

@@ -410,18 +410,37 @@ test('what comes in a later version or stage is refused by name, not ignored', (
   )
 })
 
-test('an alias is replaced only when everything under it is acknowledged', () => {
+test('an alias that is declared again stands at once, and what came before keeps what it stood for', () => {
   openWithAlias()
   publish(1)
+  const effects = bench.frame({ ...alias, topic: 'sensors/alarms', options: { ...alias.options, lane: 2 } })
   assert.deepEqual(
-    framesOf(bench.frame(alias)).map((frame) => frame.type === 'error' && frame.code),
-    [8],
+    effects.map((effect) => (effect.type === 'send' ? effect.frame.type : effect.type)),
+    ['resolve', 'alias-ok'],
   )
-  bench.settleAll()
+  const [append] = appends(publish(1))
+  assert.equal(append?.tag?.lane, 2)
   assert.deepEqual(
-    framesOf(bench.frame(alias)).map((frame) => frame.type),
-    ['alias-ok'],
+    framesOf(bench.settleAll()).map((frame) => frame.type === 'ack' && [frame.lane, frame.runs?.[0]?.offset]),
+    [
+      [1, 100n],
+      [2, 101n],
+    ],
   )
+})
+
+test('datagrams of an alias that is declared again go on counting', () => {
+  openWithAlias()
+  const datagram = (number: number) =>
+    bench.step({ type: 'datagram', frame: { type: 'datagram', alias: 1, number, time: 0, value: 1 } })
+  datagram(1)
+  datagram(2)
+  bench.frame(alias)
+  datagram(2)
+  datagram(3)
+  bench.nowMs += 10_000
+  const [report] = framesOf(bench.step({ type: 'tick' }))
+  assert.deepEqual(report, { type: 'datagram-report', alias: 1, taken: 3, highest: 3, missing: 0 })
 })
 
 function openWithAlias(): void {
