@@ -49,6 +49,7 @@ export class DeviceConnection implements QuicSessionEvents {
     this.#streams = new DeviceStreams({
       frame: (stream, frame, sizeBytes) => this.#run({ type: 'frame', stream, frame, sizeBytes }),
       refused: (stream: number, refusal: Refusal) => this.#run({ type: 'refused', stream, refusal }),
+      ended: (stream) => this.#run({ type: 'stream-ended', stream }),
       get isReading() {
         return isReading()
       },
@@ -72,10 +73,7 @@ export class DeviceConnection implements QuicSessionEvents {
       data: (bytesView) => {
         if (!this.#streams.received(stream.id, bytesView)) this.#close(EDGE_CODES.noRoom.code, 'first flight too large')
       },
-      ended: () => {
-        this.#streams.ended(stream.id)
-        this.#run({ type: 'stream-ended', stream: stream.id })
-      },
+      ended: () => this.#streams.ended(stream.id),
       drained: () => {},
       closed: () => {
         this.#streams.remove(stream.id)
@@ -173,6 +171,9 @@ export class DeviceConnection implements QuicSessionEvents {
       case 'close-source':
         this.#sources.get(effect.subscription)?.unsubscribe()
         this.#sources.delete(effect.subscription)
+        return undefined
+      case 'end-stream':
+        this.#streams.end(effect.stream)
         return undefined
       case 'close':
         this.#close(effect.code, effect.reason)

@@ -21,6 +21,8 @@ import type { Refusal } from './core/exchange.ts'
 export interface FrameSink {
   frame(stream: number, frame: Frame, sizeBytes: number): void
   refused(stream: number, refusal: Refusal): void
+  /** The device ended its direction, and everything it sent there was read. */
+  ended(stream: number): void
   /** False while frames must wait. */
   readonly isReading: boolean
 }
@@ -99,6 +101,10 @@ export class DeviceStreams {
     return this.#streams.get(id)?.stream.write(encodeFrame(frame)) ?? true
   }
 
+  end(id: number): void {
+    this.#streams.get(id)?.stream.end()
+  }
+
   endAll(): void {
     for (const { stream } of this.#streams.values()) stream.end()
   }
@@ -110,6 +116,7 @@ export class DeviceStreams {
   #finish(open: OpenStream): void {
     try {
       open.assembler.finish()
+      this.#sink.ended(open.stream.id)
     } catch (error) {
       this.#refuse(open.stream.id, error, new Uint8Array())
     }

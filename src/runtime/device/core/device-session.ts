@@ -250,10 +250,10 @@ export class DeviceSession {
   }
 
   #streamEnded(stream: number): Effect[] {
-    if (this.#phase.name === 'waiting') return []
-    if (stream === this.#controlStream) return [close('normal', 'the control stream ended')]
+    const isControl = this.#phase.name !== 'waiting' && stream === this.#controlStream
+    if (isControl) return [close('normal', 'the control stream ended')]
     this.#uplink?.streamEnded(stream)
-    return this.#downlink?.streamEnded(stream) ?? []
+    return [...(this.#downlink?.streamEnded(stream) ?? []), { type: 'end-stream', stream }]
   }
 
   #setWindow(bytes: number, readings: number): Effect[] {

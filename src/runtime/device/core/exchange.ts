@@ -17,6 +17,7 @@ export type Input =
   | { readonly type: 'frame'; readonly stream: number; readonly frame: Frame; readonly sizeBytes: number }
   | { readonly type: 'refused'; readonly stream: number; readonly refusal: Refusal }
   | { readonly type: 'datagram'; readonly frame: Frame<'datagram'> }
+  /** The device ended its direction, or the stream is gone. */
   | { readonly type: 'stream-ended'; readonly stream: number }
   | { readonly type: 'authenticated'; readonly welcome: WelcomeFacts }
   | { readonly type: 'authentication-failed'; readonly error: EdgeError }
@@ -126,6 +127,8 @@ export type Effect =
     }
   | { readonly type: 'store-offset'; readonly subscription: number; readonly offset: bigint }
   | { readonly type: 'close-source'; readonly subscription: number }
+  /** The device ended its direction: a stream that stays open on one side counts as one of its few. */
+  | { readonly type: 'end-stream'; readonly stream: number }
   | { readonly type: 'close'; readonly code: number; readonly reason: string }
 
 export const LOSS_REASONS = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import type { QuicSession, QuicStream } from '../../../../src/quic-edge/index.ts'
+import type { QuicSession, QuicStream, QuicStreamEvents } from '../../../../src/quic-edge/index.ts'
 import { DeviceConnection } from '../../../../src/runtime/device/device-connection.ts'
 import {
   DEFAULT_LIMITS,
@@ -21,6 +21,8 @@ const bodies = vectors.frames.map(({ hex, datagram }) => {
   const bytes = Buffer.from(hex, 'hex')
   return datagram ? bytes : bytes.subarray(bytes.byteLength > 25 ? 2 : 1)
 })
+
+const CONTROL = 0
 
 test('whatever an authenticated device sends is answered or ends its session; nothing is thrown', async () => {
   const random = new SeededRandom(41)
@@ -81,18 +83,80 @@ test('a read that ends late brings nothing to the subscription that has its numb
   )
 })
 
+test('a stream that the device ends is ended by the edge too, once all it brought is read', async () => {
+  const { broker, connection, openStream, receive } = newConnection()
+  const opened = Promise.withResolvers<void>()
+  broker.authenticationGate = opened.promise
+  receive(encodeFrame(hello(broker)))
+  const streams = [1, 2, 3].map((id) => {
+    const stream = openStream(id)
+    stream.receive(encodeFrame({ type: 'alias', alias: id, topic: 'sensors/a', kind: 0, options: { lane: id } }))
+    stream.receive(encodeFrame({ type: 'publish', alias: id, sequence: 1, time: null, value: Buffer.from('a') }))
+    stream.events?.ended()
+    assert.ok(!stream.isEnded, 'what it brought waits for the credential')
+    return stream
+  })
+  opened.resolve()
+  await known(connection)
+  assert.equal(broker.stored.length, 3)
+  for (const stream of streams) {
+    assert.ok(stream.isEnded)
+    stream.events?.closed(null)
+  }
+  assert.notEqual(openStream(4).events, null, 'there is room again')
+})
+
+test('readings of a stream that the device ended are acknowledged on the control stream', async () => {
+  const bench = await openConnection()
+  bench.broker.settlesAtOnce = false
+  const stream = bench.openStream(1)
+  stream.receive(encodeFrame({ type: 'publish', alias: 1, sequence: 1, time: null, value: 5 }))
+  stream.events?.ended()
+  bench.broker.settle()
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve()
+  assert.deepEqual(bench.sent.at(-1), { type: 'ack', lane: 1, upTo: 1, promise: 0 })
+})
+
+interface BenchStream {
+  readonly events: QuicStreamEvents | null
+  /** The edge ended its direction. */
+  isEnded: boolean
+  receive(bytes: Uint8Array): void
+}
+
 interface Bench {
   readonly broker: MemoryDeviceBroker
+  /** On the control stream. */
   readonly sent: Frame[]
   readonly connection: DeviceConnection
   closedWith: number | undefined
   grantedBytes: number
   isSlow: boolean
+  openStream(id: number): BenchStream
+  /** On the control stream. */
   receive(bytes: Uint8Array): void
 }
 
 /** With hello and one alias through. */
 async function openConnection(): Promise<Bench> {
+  const bench = newConnection()
+  const options = { fields: [{ name: 'temp', unit: 'Cel', scale: -2 }] }
+  const alias = { type: 'alias' as const, alias: 1, topic: 'sensors/a', kind: 3, options }
+  bench.receive(Buffer.concat([encodeFrame(hello(bench.broker)), encodeFrame(alias)]))
+  await known(bench.connection)
+  return bench
+}
+
+async function known(connection: DeviceConnection): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve()
+  assert.ok(connection.isKnown)
+}
+
+function hello(broker: MemoryDeviceBroker): Frame<'hello'> {
+  return { type: 'hello', minVersion: 1, maxVersion: 1, name: 'dev-1', auth: broker.token, epoch: 1, lanes: [] }
+}
+
+function newConnection(): Bench {
   const broker = new MemoryDeviceBroker()
   const session = { id: 1, path: '/edge', peer: undefined, close() {} } as unknown as QuicSession
   const connection = new DeviceConnection(session, {
@@ -105,25 +169,32 @@ async function openConnection(): Promise<Bench> {
       bench.closedWith = code
     },
   })
-  const assembler = new EdgeFrameAssembler(65_535)
-  const stream: QuicStream = {
-    id: 0,
-    unsentBytes: 0,
-    write: (bytes) => {
-      assembler.push(bytes, (frameView) => {
-        const frame = decodeFrame(frameView)
-        if (frame.type !== 'ignorable') bench.sent.push(frame)
-        return true
-      })
-      return !bench.isSlow
-    },
-    end() {},
-    reset() {},
-    grant(sizeBytes) {
-      bench.grantedBytes += sizeBytes
-    },
+  const openStream = (id: number): BenchStream => {
+    const assembler = new EdgeFrameAssembler(65_535)
+    const quicStream: QuicStream = {
+      id,
+      unsentBytes: 0,
+      write: (bytes) => {
+        assembler.push(bytes, (frameView) => {
+          const frame = decodeFrame(frameView)
+          if (frame.type !== 'ignorable' && id === CONTROL) bench.sent.push(frame)
+          return true
+        })
+        return !bench.isSlow
+      },
+      end() {
+        stream.isEnded = true
+      },
+      reset() {},
+      grant(sizeBytes) {
+        bench.grantedBytes += sizeBytes
+      },
+    }
+    const events = connection.streamOpened(quicStream)
+    const stream: BenchStream = { events, isEnded: false, receive: (bytes) => events?.data(bytes) }
+    return stream
   }
-  const events = connection.streamOpened(stream)
+  const control = openStream(CONTROL)
   const bench: Bench = {
     broker,
     sent: [],
@@ -131,27 +202,9 @@ async function openConnection(): Promise<Bench> {
     closedWith: undefined,
     grantedBytes: 0,
     isSlow: false,
-    receive: (bytes) => events?.data(bytes),
+    openStream,
+    receive: control.receive,
   }
-  const hello: Frame = {
-    type: 'hello',
-    minVersion: 1,
-    maxVersion: 1,
-    name: 'dev-1',
-    auth: broker.token,
-    epoch: 1,
-    lanes: [],
-  }
-  const options = { fields: [{ name: 'temp', unit: 'Cel', scale: -2 }] }
-  bench.receive(
-    Buffer.concat(
-      [hello, { type: 'alias' as const, alias: 1, topic: 'sensors/a', kind: 3, options }].map((frame) =>
-        encodeFrame(frame),
-      ),
-    ),
-  )
-  for (let turn = 0; turn < 20 && !connection.isKnown; turn++) await Promise.resolve()
-  assert.ok(connection.isKnown)
   return bench
 }
 
