@@ -45,13 +45,16 @@ export class DeviceConnection implements QuicSessionEvents {
     this.session = session
     this.#host = host
     this.#core = new DeviceSession({ limits: host.limits, startedMs: host.moment().monotonicMs })
-    const isReading = () => this.#core.phase !== 'authenticating' && !this.#isClosed
+    const reads = () => {
+      if (this.#isClosed || this.#core.phase === 'authenticating') return 'nothing'
+      return this.#core.phase === 'waiting' ? 'hello' : 'everything'
+    }
     this.#streams = new DeviceStreams({
       frame: (stream, frame, sizeBytes) => this.#run({ type: 'frame', stream, frame, sizeBytes }),
       refused: (stream: number, refusal: Refusal) => this.#run({ type: 'refused', stream, refusal }),
       ended: (stream) => this.#run({ type: 'stream-ended', stream }),
-      get isReading() {
-        return isReading()
+      get reads() {
+        return reads()
       },
     })
   }

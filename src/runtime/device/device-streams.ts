@@ -1,11 +1,12 @@
 /**
- * The streams of one device session: bytes to frames and back. While a credential is checked nothing is read: what came
- * with `hello` in its first flight waits as bytes.
+ * The streams of one device session: bytes to frames and back. Before `hello` only the stream that begins with it is read,
+ * while its credential is checked none: what came in the first flight waits as bytes.
  */
 
 import type { QuicStream } from '../../quic-edge/index.ts'
 import {
   aboutFrame,
+  beginsWith,
   decodeFrame,
   EdgeFrameAssembler,
   encodeFrame,
@@ -23,14 +24,16 @@ export interface FrameSink {
   refused(stream: number, refusal: Refusal): void
   /** The device ended its direction, and everything it sent there was read. */
   ended(stream: number): void
-  /** False while frames must wait. */
-  readonly isReading: boolean
+  /** Which frames need not wait. */
+  readonly reads: 'hello' | 'nothing' | 'everything'
 }
 
 interface OpenStream {
   readonly stream: QuicStream
   readonly assembler: EdgeFrameAssembler
   waiting: Uint8Array[]
+  /** It begins with `hello`. */
+  isControl: boolean
   hasEnded: boolean
 }
 
@@ -50,10 +53,12 @@ export class DeviceStreams {
 
   add(stream: QuicStream): void {
     const assembler = new EdgeFrameAssembler(this.#maxFrameBytes)
-    this.#streams.set(stream.id, { stream, assembler, waiting: [], hasEnded: false })
+    this.#streams.set(stream.id, { stream, assembler, waiting: [], isControl: false, hasEnded: false })
   }
 
   remove(id: number): void {
+    const waiting = this.#streams.get(id)?.waiting ?? []
+    this.#waitingBytes -= waiting.reduce((sum, { byteLength }) => sum + byteLength, 0)
     this.#streams.delete(id)
   }
 
@@ -67,23 +72,21 @@ export class DeviceStreams {
   received(id: number, bytesView: Uint8Array): boolean {
     const open = this.#streams.get(id)
     if (open === undefined) return true
-    if (open.waiting.length === 0 && this.#sink.isReading) {
+    if (open.waiting.length === 0 && this.#mayRead(open)) {
       const usedBytes = this.#push(open, bytesView)
       if (usedBytes === bytesView.byteLength) return true
       return this.#wait(open, bytesView.subarray(usedBytes))
     }
-    return this.#wait(open, bytesView)
+    const mayWait = this.#wait(open, bytesView)
+    if (mayWait && this.#sink.reads === 'hello') this.#lookForHello(open)
+    return mayWait
   }
 
-  /** Reads what has waited. */
+  /** Reads what has waited, on the control stream first: what it declares may be used on the others. */
   resume(): void {
-    for (const open of [...this.#streams.values()]) {
-      while (this.#sink.isReading && open.waiting.length > 0) {
-        const bytes = open.waiting.shift() ?? new Uint8Array()
-        this.#waitingBytes -= bytes.byteLength
-        const usedBytes = this.#push(open, bytes)
-        if (usedBytes < bytes.byteLength) this.#wait(open, bytes.subarray(usedBytes), 'front')
-      }
+    const all = [...this.#streams.values()]
+    for (const open of [...all.filter(({ isControl }) => isControl), ...all.filter(({ isControl }) => !isControl)]) {
+      this.#readWaiting(open)
       if (open.hasEnded && open.waiting.length === 0) this.#finish(open)
     }
   }
@@ -113,6 +116,30 @@ export class DeviceStreams {
     this.#streams.get(id)?.stream.reset(code)
   }
 
+  #mayRead({ isControl }: OpenStream): boolean {
+    const { reads } = this.#sink
+    return reads === 'everything' || (reads === 'hello' && isControl)
+  }
+
+  /** Packets of a first flight overtake each other: a stream that begins with something else may belong to it. */
+  #lookForHello(open: OpenStream): void {
+    try {
+      open.isControl = beginsWith('hello', Buffer.concat(open.waiting))
+    } catch (error) {
+      this.#refuse(open.stream.id, error, new Uint8Array())
+    }
+    this.#readWaiting(open)
+  }
+
+  #readWaiting(open: OpenStream): void {
+    while (open.waiting.length > 0 && this.#mayRead(open)) {
+      const bytes = open.waiting.shift() ?? new Uint8Array()
+      this.#waitingBytes -= bytes.byteLength
+      const usedBytes = this.#push(open, bytes)
+      if (usedBytes < bytes.byteLength) this.#wait(open, bytes.subarray(usedBytes), 'front')
+    }
+  }
+
   #finish(open: OpenStream): void {
     try {
       open.assembler.finish()
@@ -128,7 +155,7 @@ export class DeviceStreams {
     try {
       const usedBytes = open.assembler.push(bytesView, (frameView) => {
         this.#take(id, frameView)
-        return this.#sink.isReading
+        return this.#mayRead(open)
       })
       open.stream.grant(usedBytes)
       return usedBytes

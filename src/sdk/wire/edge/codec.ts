@@ -4,7 +4,8 @@ import { messageOf } from '../../../errors.ts'
 import { frameFault } from './error-codes.ts'
 import type { Field } from './fields.ts'
 import { FIRST_IGNORABLE_TYPE, FRAMES, type Frame, type FrameType, MAX_TYPE } from './frames.ts'
-import { encodeHead } from './head.ts'
+import { encodeHead, readHead } from './head.ts'
+import { MAX_FRAME_BYTES } from './limits.ts'
 import { scan } from './scan.ts'
 
 /** No records, plain maps with the shortest heads, plain byte strings, doubles for what is no integer. */
@@ -88,6 +89,17 @@ export function decodeFrame(frameView: Uint8Array): Frame | IgnorableFrame {
   if (definition !== undefined) return typed(definition, items)
   if (number >= FIRST_IGNORABLE_TYPE) return { type: 'ignorable', number }
   throw frameFault('frame-unknown', `frame type ${number}`)
+}
+
+/**
+ * @returns whether a stream's first frame is of that type, as far as its first bytes tell; false while they are too few.
+ * @throws `framing`, `frame-too-large`.
+ */
+export function beginsWith(type: FrameType, streamView: Uint8Array): boolean {
+  const head = readHead(streamView, 0, MAX_FRAME_BYTES)
+  if (head === undefined) return false
+  const [array = 0, number] = streamView.subarray(head.headBytes)
+  return array >> 5 === 4 && number === BY_TYPE.get(type)?.number
 }
 
 /** What an `error` frame can say about a frame that was refused; zeros where even that cannot be read. */

@@ -1,6 +1,14 @@
 /** The device protocol's codec: frames of `docs/protocol/edge.md` as objects and bytes. Pure; runs in a browser. */
 export { EdgeFrameAssembler } from './assembler.ts'
-export { aboutFrame, decodeFrame, encodeBareFrame, encodeFrame, encodeItem, type IgnorableFrame } from './codec.ts'
+export {
+  aboutFrame,
+  beginsWith,
+  decodeFrame,
+  encodeBareFrame,
+  encodeFrame,
+  encodeItem,
+  type IgnorableFrame,
+} from './codec.ts'
 export {
   EDGE_CODES,
   type EdgeCodeName,

@@ -117,6 +117,47 @@ test('readings of a stream that the device ended are acknowledged on the control
   assert.deepEqual(bench.sent.at(-1), { type: 'ack', lane: 1, upTo: 1, promise: 0 })
 })
 
+test('a first flight over two streams is taken whichever comes first, its control stream before the other', async () => {
+  const bench = newConnection()
+  const second = bench.openStream(1)
+  const alarm = { type: 'alias' as const, alias: 2, topic: 'sensors/alarms', kind: 0, options: { lane: 0 } }
+  const other = Buffer.concat([
+    encodeFrame({ type: 'publish', alias: 1, sequence: 1, time: null, value: Buffer.from('live') }),
+    encodeFrame(alarm),
+    encodeFrame({ type: 'publish', alias: 2, sequence: 1, time: null, value: Buffer.alloc(900) }),
+  ])
+  for (const byte of other) second.receive(Uint8Array.of(byte))
+  const live = { type: 'alias' as const, alias: 1, topic: 'sensors/a', kind: 0 }
+  for (const byte of Buffer.concat([encodeFrame(hello(bench.broker)), encodeFrame(live)]))
+    bench.receive(Uint8Array.of(byte))
+  await known(bench.connection)
+  assert.equal(bench.closedWith, undefined)
+  assert.equal(bench.broker.stored.length, 2)
+  assert.deepEqual(
+    bench.sent.map(({ type }) => type),
+    ['welcome', 'alias-ok'],
+  )
+})
+
+test('what comes before hello waits within the bound of a first flight, over all streams', () => {
+  const bench = newConnection()
+  const alias = encodeFrame({ type: 'alias', alias: 1, topic: 'sensors/a', kind: 0 })
+  const streams = [1, 2, 3].map((id) => bench.openStream(id))
+  for (const stream of streams) stream.receive(Buffer.alloc(1200, alias))
+  assert.equal(bench.closedWith, undefined)
+  streams.at(0)?.events?.closed(null)
+  bench.receive(Buffer.alloc(1200, alias))
+  assert.equal(bench.closedWith, undefined, 'of a stream that is gone nothing waits')
+  streams.at(1)?.receive(Buffer.alloc(600, alias))
+  assert.equal(bench.closedWith, 11)
+})
+
+test('lost framing before hello ends the session at once', () => {
+  const bench = newConnection()
+  bench.openStream(1).receive(Uint8Array.of(0x83, 0x11))
+  assert.equal(bench.closedWith, 2)
+})
+
 interface BenchStream {
   readonly events: QuicStreamEvents | null
   /** The edge ended its direction. */
