@@ -112,13 +112,20 @@ export interface ProducerTag {
   readonly sequenceCount: number
 }
 
+export interface ProducerLane {
+  readonly lane: number
+  readonly have: number
+  readonly durable: number
+}
+
 /** One number per (device, epoch, lane): the highest sequence disposed of. Written in the same group as the readings. */
 export interface ProducerTable {
   /** Number of a device name; gives one when new. @throws EDGE_LIMIT_REACHED when `max_publishers` are remembered. */
   numberOf(deviceName: string): number
   /** @returns undefined when nothing is known of that epoch. */
   have(device: number, epoch: number, lane: number): number | undefined
-  lanes(device: number, epoch: number): readonly { lane: number; have: number }[]
+  /** What is known of each lane of an epoch; `durable`: how far it is on stable storage, at most `have`. */
+  lanes(device: number, epoch: number): readonly ProducerLane[]
   /** All that are remembered; the time of the last reading, µs, null where none is known. */
   devices(): readonly { readonly name: string; readonly lastSeenUs: bigint | null }[]
   /**

@@ -1,6 +1,6 @@
 /** The producer table: pure numbers in `core/producer-table.ts`, their journal batches and their checkpoint in SQLite here. */
 import { EdgeError } from '../errors.ts'
-import type { ProducerTag, Receipt } from './api.ts'
+import type { ProducerLane, ProducerTag, Receipt } from './api.ts'
 import { BATCH_FLAG, BATCH_HEADER_SIZE, BATCH_KIND, decodeTag } from './core/batch-header.ts'
 import { type BatchOwner, PendingBatch } from './core/pending-batch.ts'
 import { ProducerSequences } from './core/producer-table.ts'
@@ -33,7 +33,7 @@ export class Producers {
     return this.#sequences.have(device, epoch, lane)
   }
 
-  lanes(device: number, epoch: number): readonly { lane: number; have: number }[] {
+  lanes(device: number, epoch: number): readonly ProducerLane[] {
     return this.#sequences.lanes(device, epoch)
   }
 

@@ -20,11 +20,11 @@ test('the same seed gives the same run', () => {
 })
 
 test('without rule 2 readings are stored twice', () => {
-  assert.ok(problemsWith((have) => new LaneWithoutRule2(have)).includes('twice'))
+  assert.ok(problemsWith((have, durable) => new LaneWithoutRule2(have, durable)).includes('twice'))
 })
 
 test('without rule 4 and the hold readings are lost without a count', () => {
-  assert.ok(problemsWith((have) => new LaneWithoutRule4(have)).includes('lost'))
+  assert.ok(problemsWith((have, durable) => new LaneWithoutRule4(have, durable)).includes('lost'))
 })
 
 class LaneWithoutRule2 extends Lane {
@@ -41,7 +41,7 @@ class LaneWithoutRule4 extends Lane {
   }
 }
 
-function problemsWith(createLane: (have: number) => Lane): string[] {
+function problemsWith(createLane: (have: number, durable: number) => Lane): string[] {
   for (let seed = 1; seed <= 100; seed++) {
     const problems = problemsOf(runDeviceWorld(seed, STEPS, createLane))
     if (problems.length > 0) return problems

@@ -3,6 +3,7 @@
  * the real session core between them. One seed, one run.
  */
 import { EdgeError } from '../../src/errors.ts'
+import type { ProducerLane } from '../../src/log/api.ts'
 import { DeviceSession } from '../../src/runtime/device/core/device-session.ts'
 import type { Effect, Input, Moment, SequenceTag } from '../../src/runtime/device/core/exchange.ts'
 import type { Lane } from '../../src/runtime/device/core/lane.ts'
@@ -32,7 +33,11 @@ export interface WorldResult {
 }
 
 /** Runs the seed and returns what the log holds in the end, with everything that was ever published. */
-export function runDeviceWorld(seed: number, steps: number, createLane?: (have: number) => Lane): WorldResult {
+export function runDeviceWorld(
+  seed: number,
+  steps: number,
+  createLane?: (have: number, durable: number) => Lane,
+): WorldResult {
   const world = new DeviceWorld(seed, createLane)
   for (let step = 0; step < steps; step++) world.step()
   world.drain()
@@ -41,7 +46,7 @@ export function runDeviceWorld(seed: number, steps: number, createLane?: (have: 
 
 class DeviceWorld {
   readonly #random: SeededRandom
-  readonly #createLane: ((have: number) => Lane) | undefined
+  readonly #createLane: ((have: number, durable: number) => Lane) | undefined
   readonly #log = new SimulatedLog()
   readonly #published: number[] = []
   readonly #counted = new Set<number>()
@@ -58,7 +63,7 @@ class DeviceWorld {
   #acked = 0
   #sent = 1
 
-  constructor(seed: number, createLane: ((have: number) => Lane) | undefined) {
+  constructor(seed: number, createLane: ((have: number, durable: number) => Lane) | undefined) {
     this.#random = new SeededRandom(seed)
     this.#createLane = createLane
   }
@@ -265,11 +270,11 @@ class SimulatedLog {
     this.#unsynced = []
   }
 
-  lanes(epoch: number): { lane: number; have: number }[] {
+  lanes(epoch: number): ProducerLane[] {
     const ends = this.durable
       .filter((entry) => entry.epoch === epoch)
       .map((entry) => entry.firstSequence + entry.sequenceCount - 1)
-    return ends.length === 0 ? [] : [{ lane: LANE, have: Math.max(...ends) }]
+    return ends.length === 0 ? [] : [{ lane: LANE, have: Math.max(...ends), durable: Math.max(...ends) }]
   }
 }
 

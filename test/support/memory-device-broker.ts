@@ -1,6 +1,6 @@
 /** A broker for devices that keeps everything in memory: what was appended, what was given up, when it is durable. */
 import { EdgeError } from '../../src/errors.ts'
-import type { ProducerTag, Receipt } from '../../src/log/api.ts'
+import type { ProducerLane, ProducerTag, Receipt } from '../../src/log/api.ts'
 import type { DeviceBroker, DeviceGrant, DeviceSource, DownMessage, EdgeTime } from '../../src/runtime/device/index.ts'
 import type { RecordBatch } from '../../src/sdk/wire/batch.ts'
 import type { Auth } from '../../src/sdk/wire/edge/index.ts'
@@ -54,10 +54,10 @@ export class MemoryDeviceBroker implements DeviceBroker {
     }
   }
 
-  lanes(device: number, epoch: number): { lane: number; have: number }[] {
+  lanes(device: number, epoch: number): ProducerLane[] {
     return [0, 1, 2, 3].flatMap((lane) => {
       const have = this.#have.get(`${device}/${epoch}/${lane}`)
-      return have === undefined ? [] : [{ lane, have }]
+      return have === undefined ? [] : [{ lane, have, durable: have }]
     })
   }
 

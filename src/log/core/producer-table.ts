@@ -7,7 +7,7 @@
  * checkpoint too, where it knows of it: devices that number anew with each session come and go between two checkpoints.
  */
 import { EdgeError } from '../../errors.ts'
-import type { ProducerTag } from '../api.ts'
+import type { ProducerLane, ProducerTag } from '../api.ts'
 import type { ProducerSequence } from '../ports.ts'
 import { later } from './offset.ts'
 
@@ -82,9 +82,11 @@ export class ProducerSequences {
     return this.#devices.get(device)?.get(epoch)?.get(lane)?.have
   }
 
-  lanes(device: number, epoch: number): { lane: number; have: number }[] {
+  lanes(device: number, epoch: number): ProducerLane[] {
     const lanes = this.#devices.get(device)?.get(epoch) ?? new Map<number, Lane>()
-    return [...lanes].map(([lane, { have }]) => ({ lane, have })).sort((a, b) => a.lane - b.lane)
+    return [...lanes]
+      .map(([lane, { have, durable }]) => ({ lane, have, durable: Math.max(0, durable) }))
+      .sort((a, b) => a.lane - b.lane)
   }
 
   /** Loads a row of the checkpoint. */

@@ -1,5 +1,5 @@
 /** What the device protocol asks of the broker: who a device is, where its readings go, what it may read. */
-import type { Appended, Durability, ProducerTag, Receipt } from '../../log/api.ts'
+import type { Appended, Durability, ProducerLane, ProducerTag, Receipt } from '../../log/api.ts'
 import type { RecordBatch } from '../../sdk/wire/batch.ts'
 import type { Auth, PartitionChoice } from '../../sdk/wire/edge/index.ts'
 
@@ -11,7 +11,7 @@ export interface DeviceBroker {
    */
   authenticate(deviceName: string, auth: Auth): Promise<DeviceGrant>
   /** Sequences disposed of, for each lane of an epoch that is known. */
-  lanes(device: number, epoch: number): readonly { readonly lane: number; readonly have: number }[]
+  lanes(device: number, epoch: number): readonly ProducerLane[]
   /** Disposes of sequences without a reading: refused for good, or given up by the device. Settles like a durable append. */
   record(tag: ProducerTag, receipt: Receipt): void
   time(): EdgeTime

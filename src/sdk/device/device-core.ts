@@ -336,8 +336,13 @@ export class DeviceCore {
       if (queue === undefined) continue
       const before = queue.acked
       queue.resume(sequence)
-      // What is kept was stored before the link broke: its acknowledgement was lost on the way.
-      if (sequence > before) events.push({ type: 'acked', lane, upTo: sequence, promise: 'durable' })
+      // What is kept was stored before the link broke: its acknowledgement was lost on the way. An edge that does not say
+      // how far it is on stable storage promises no more than that it is written.
+      const told = frame.durable?.find((one) => one.lane === lane)?.sequence ?? 0
+      const durable = Math.min(told, sequence)
+      if (durable > before) events.push({ type: 'acked', lane, upTo: durable, promise: 'durable' })
+      if (sequence > Math.max(before, durable))
+        events.push({ type: 'acked', lane, upTo: sequence, promise: 'buffered' })
     }
     return events
   }

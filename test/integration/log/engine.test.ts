@@ -422,7 +422,7 @@ test('sequence numbers of producers survive a clean stop with the messages that 
   await log.close()
   const second = await open(path)
   assert.equal(second.producers.numberOf('pump-7'), device)
-  assert.deepEqual(second.producers.lanes(device, 3), [{ lane: 0, have: 16 }])
+  assert.deepEqual(second.producers.lanes(device, 3), [{ lane: 0, have: 16, durable: 16 }])
   assert.deepEqual(await readAll(reopened(second)), [1])
   await second.close()
 })

@@ -34,7 +34,7 @@ const MAX_FAULTS_IN_ROW = 16
 export interface DeviceSessionOptions {
   readonly limits?: EdgeLimits
   readonly startedMs: number
-  readonly createLane?: (have: number) => Lane
+  readonly createLane?: (have: number, durable: number) => Lane
 }
 
 type Phase =
@@ -198,6 +198,9 @@ export class DeviceSession {
       lanes: welcome.lanes.map(({ lane, have }) => ({ lane, sequence: have })),
       limits: differing(limits),
       time: wallOf(now),
+      ...(welcome.lanes.length === 0
+        ? {}
+        : { durable: welcome.lanes.map(({ lane, durable }) => ({ lane, sequence: durable })) }),
     }
     const will =
       hello.options?.will === undefined

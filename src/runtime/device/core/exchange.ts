@@ -1,6 +1,6 @@
 /** What the session is told and what it wants done: the whole of its traffic with the shell. */
 import type { EdgeError } from '../../../errors.ts'
-import type { Durability } from '../../../log/api.ts'
+import type { Durability, ProducerLane } from '../../../log/api.ts'
 import type { RecordBatch } from '../../../sdk/wire/batch.ts'
 import type { Auth, Frame, FrameFault, PartitionChoice } from '../../../sdk/wire/edge/index.ts'
 import type { DownMessage } from '../ports.ts'
@@ -50,7 +50,7 @@ export interface Refusal {
 export interface WelcomeFacts {
   readonly session: number
   readonly mayReadAllKeys: boolean
-  readonly lanes: readonly { readonly lane: number; readonly have: number }[]
+  readonly lanes: readonly ProducerLane[]
 }
 
 export interface TargetFacts {

@@ -15,6 +15,9 @@
  */
 import type { Alias } from './aliases.ts'
 
+/** How far a run is kept, as the wire tells. */
+export const PROMISE = { durable: 0, buffered: 1 } as const
+
 export type Offer =
   | { readonly type: 'passed-over' }
   | { readonly type: 'duplicate' }
@@ -28,7 +31,7 @@ export interface Run {
   readonly last: number
   /** As it was declared when they came; null: a skip belongs to none. */
   readonly alias: Alias | null
-  /** 0 durable, 1 buffered. */
+  /** One of `PROMISE`. */
   readonly promise: number
   /** Unacknowledged bytes of frames that the run accounts for. */
   readonly sizeBytes: number
@@ -55,9 +58,14 @@ export class Lane {
   /** Without those that the device gave up: a skip after a day without a link may be longer than any window. */
   #unackedReadings = 0
 
-  constructor(have: number) {
+  /** Up to here, something that was settled may be written only. */
+  #bufferedUpTo: number
+
+  /** @param durable how far that is on stable storage. */
+  constructor(have: number, durable: number) {
     this.#have = have
     this.#settled = have
+    this.#bufferedUpTo = durable < have ? have : 0
   }
 
   get have(): number {
@@ -66,6 +74,11 @@ export class Lane {
 
   get settled(): number {
     return this.#settled
+  }
+
+  /** @returns the weakest promise of what is settled, from a sequence on. */
+  promiseFrom(first: number): number {
+    return first <= this.#bufferedUpTo ? PROMISE.buffered : PROMISE.durable
   }
 
   get isPending(): boolean {
@@ -138,6 +151,7 @@ export class Lane {
     const last = done.at(-1)
     if (last === undefined) return undefined
     this.#settled = last.last
+    this.#bufferedUpTo = done.findLast(({ promise }) => promise === PROMISE.buffered)?.last ?? this.#bufferedUpTo
     return { upTo: last.last, runs: done }
   }
 

@@ -22,15 +22,13 @@ import { type Alias, Aliases, type AliasRefusal, shortText } from './aliases.ts'
 import { DatagramIntake } from './datagram-intake.ts'
 import { DeviceClock } from './device-clock.ts'
 import type { Effect, LossReason, Moment, Settlement, WelcomeFacts } from './exchange.ts'
-import { Lane, type Run } from './lane.ts'
+import { Lane, PROMISE, type Run } from './lane.ts'
 import { LaneRates } from './lane-rates.ts'
 import { type PublishFrame, readingsOf, type TimedValues } from './publish-readings.ts'
 import { errorAbout, gapNack, joined, nack, wrongValue } from './replies.ts'
 import type { Reading } from './stored-form.ts'
 
 const SKIP_REASONS: readonly LossReason[] = ['skipped-overflow', 'skipped-expired', 'skipped-damaged', 'lost-by-edge']
-const PROMISE_DURABLE = 0
-const PROMISE_BUFFERED = 1
 
 export interface UplinkOptions {
   readonly deviceName: string
@@ -42,7 +40,7 @@ export interface UplinkOptions {
   readonly controlStream: number
   readonly nowMs: number
   /** For tests of the rules: another implementation of a lane. */
-  readonly createLane?: (have: number) => Lane
+  readonly createLane?: (have: number, durable: number) => Lane
 }
 
 /** Readings of one frame, and how far they have been worked off. */
@@ -76,11 +74,12 @@ export class Uplink {
   constructor(options: UplinkOptions) {
     this.#options = options
     const { limits, welcome, acked, nowMs } = options
-    const createLane = options.createLane ?? ((have: number) => new Lane(have))
+    const createLane = options.createLane ?? ((have: number, durable: number) => new Lane(have, durable))
     this.aliases = new Aliases(options.deviceName, limits.aliases)
     this.#lanes = Array.from({ length: LANE_COUNT }, (_, lane) => {
-      const known = welcome.lanes.find((one) => one.lane === lane)?.have
-      return createLane(known ?? acked.find((one) => one.lane === lane)?.sequence ?? 0)
+      const known = welcome.lanes.find((one) => one.lane === lane)
+      if (known !== undefined) return createLane(known.have, known.durable)
+      return createLane(acked.find((one) => one.lane === lane)?.sequence ?? 0, 0)
     })
     this.#rates = new LaneRates(limits, nowMs)
     this.datagrams = new DatagramIntake({ clock: this.clock, rates: this.#rates, nowMs })
@@ -118,7 +117,7 @@ export class Uplink {
       return [wrongValue(stream, frame, `${count} readings in a frame`)]
     const offer = this.#lane(alias.lane).offer(frame.sequence, frame.sequence + count - 1)
     if (offer.type === 'passed-over') return []
-    if (offer.type === 'duplicate') return this.#acknowledgeAgain(stream, alias.lane)
+    if (offer.type === 'duplicate') return this.#acknowledgeAgain(stream, alias.lane, frame.sequence)
     if (offer.type === 'gap') {
       return [gapNack(stream, alias.lane, offer.expected, count)]
     }
@@ -135,7 +134,7 @@ export class Uplink {
     if (frame.count === 0) return [wrongValue(stream, frame, 'nothing skipped')]
     const offer = lane.offer(frame.first, last)
     if (offer.type === 'passed-over') return []
-    if (offer.type === 'duplicate') return this.#acknowledgeAgain(stream, frame.lane)
+    if (offer.type === 'duplicate') return this.#acknowledgeAgain(stream, frame.lane, frame.first)
     if (offer.type === 'gap') {
       return [gapNack(stream, frame.lane, offer.expected, frame.count)]
     }
@@ -283,7 +282,7 @@ export class Uplink {
       const { originUs } = this.clock.originOf(work.times[at] ?? null, now)
       readings.push({ originUs, value: work.values[at] ?? null })
     }
-    const promise = work.alias.target?.promise === 'buffered' ? PROMISE_BUFFERED : PROMISE_DURABLE
+    const promise = work.alias.target?.promise === 'buffered' ? PROMISE.buffered : PROMISE.durable
     const ticket = this.#begin(work.lane, { ...range, alias: work.alias, promise, refusal: undefined })
     const batch = work.alias.form.pack(readings)
     return { type: 'append', ticket, alias: work.alias.id, batch, tag: this.#tag(work.lane, range) }
@@ -295,7 +294,7 @@ export class Uplink {
     run: Pick<Run, 'first' | 'last' | 'alias' | 'sizeBytes' | 'refusal'> & { reason: LossReason },
   ): Effect[] {
     const { reason, first, last, alias, sizeBytes, refusal } = run
-    const ticket = this.#begin(lane, { first, last, alias, sizeBytes, refusal, promise: PROMISE_DURABLE })
+    const ticket = this.#begin(lane, { first, last, alias, sizeBytes, refusal, promise: PROMISE.durable })
     return [
       { type: 'record', ticket, tag: this.#tag(lane, run) },
       { type: 'lost', reason, lane, first, count: last - first + 1 },
@@ -331,7 +330,7 @@ export class Uplink {
     const stream = this.#streamOf(laneId)
     const nacks: Effect[] = []
     const stored: AckedRun[] = []
-    let promise = PROMISE_DURABLE
+    let promise: number = PROMISE.durable
     for (const run of runs) {
       this.#forgetTicket(run.ticket)
       const { alias } = run
@@ -355,9 +354,10 @@ export class Uplink {
   }
 
   /** A duplicate is answered with what is settled; what is not will be acknowledged when it is. */
-  #acknowledgeAgain(stream: number, lane: number): Effect[] {
-    const upTo = this.#lane(lane).settled
-    return [{ type: 'send', stream, frame: { type: 'ack', lane, upTo, promise: PROMISE_DURABLE } }]
+  #acknowledgeAgain(stream: number, laneId: number, first: number): Effect[] {
+    const lane = this.#lane(laneId)
+    const frame: Frame = { type: 'ack', lane: laneId, upTo: lane.settled, promise: lane.promiseFrom(first) }
+    return [{ type: 'send', stream, frame }]
   }
 
   /** @returns the end of the session when more is unacknowledged than was ever allowed. */

@@ -118,6 +118,8 @@ export const FRAMES = {
   welcome: {
     number: 2,
     fields: { version: uint(255, 1), session: uint(), lanes: laneSequences, limits, time: nullable(wallTime) },
+    /** How far each lane is on stable storage. */
+    tail: { durable: laneSequences },
   },
   /** Kinds: 0 bytes, 1 SenML-CBOR pack, 2 one CBOR item, 3 numbers. */
   alias: {

@@ -23,8 +23,10 @@ test('a number counts with the promise, and reaches the checkpoint only with the
   sequences.settled(tag(1, 3), 10n)
   assert.equal(sequences.have(1, 7, 0), 3)
   assert.deepEqual(sequences.takeChanges().changed, [])
+  assert.deepEqual(sequences.lanes(1, 7), [{ lane: 0, have: 3, durable: 0 }])
   sequences.synced(tag(1, 2), 20n)
   assert.equal(sequences.have(1, 7, 0), 3)
+  assert.deepEqual(sequences.lanes(1, 7), [{ lane: 0, have: 3, durable: 2 }])
   assert.deepEqual(sequences.takeChanges().changed, [{ device: 1, epoch: 7, lane: 0, have: 2, seenAtUs: 20n }])
 })
 

@@ -115,6 +115,21 @@ test('what the edge holds already is dropped and told as acknowledged', () => {
   assert.equal(core.pendingReadings, 2)
 })
 
+test('what a welcome brings is durable as far as it says, and buffered beyond', () => {
+  const ackedOf = (frame: Frame<'welcome'>) => {
+    const { core, publish } = deviceWith()
+    for (let value = 0; value < 5; value++) publish(value)
+    core.opened(0, 0)
+    return core.received(frame, 0).flatMap((event) => (event.type === 'acked' ? [[event.upTo, event.promise]] : []))
+  }
+  assert.deepEqual(ackedOf(welcome(3)), [[3, 'buffered']])
+  assert.deepEqual(ackedOf({ ...welcome(3), durable: [{ lane: 1, sequence: 3 }] }), [[3, 'durable']])
+  assert.deepEqual(ackedOf({ ...welcome(3), durable: [{ lane: 1, sequence: 2 }] }), [
+    [2, 'durable'],
+    [3, 'buffered'],
+  ])
+})
+
 test('readings that the edge acknowledged and lost are reported as skipped', () => {
   const { core, publish } = deviceWith()
   core.opened(0, 0)

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { EdgeError } from '../../../../../src/errors.ts'
 import { DeviceSession } from '../../../../../src/runtime/device/core/device-session.ts'
-import type { Effect, Input, Moment } from '../../../../../src/runtime/device/core/exchange.ts'
+import type { Effect, Input, Moment, TargetFacts } from '../../../../../src/runtime/device/core/exchange.ts'
 import { DEFAULT_LIMITS, type EdgeLimits, type Frame } from '../../../../../src/sdk/wire/edge/index.ts'
 
 const WALL_US = 1_764_439_200_000_000n
-const TARGET = { partitionId: 3, promise: 'durable' as const, maxPayloadBytes: 100 }
+const TARGET: TargetFacts = { partitionId: 3, promise: 'durable', maxPayloadBytes: 100 }
 const hello: Frame<'hello'> = {
   type: 'hello',
   minVersion: 1,
@@ -33,6 +33,7 @@ class Bench {
   /** A full topic that drops the newest. */
   isFull = false
   tickets: number[] = []
+  target = TARGET
 
   constructor(limits: Partial<EdgeLimits> = {}) {
     this.session = new DeviceSession({ startedMs: 0, limits: { ...DEFAULT_LIMITS, ...limits } })
@@ -53,8 +54,10 @@ class Bench {
     return this.step({ type: 'frame', stream, frame, sizeBytes })
   }
 
-  open(lanes: { lane: number; have: number }[] = [], given: Frame = hello): Effect[] {
-    this.frame(given)
+  /** `durable`: all that it has when not said. */
+  open(given: { lane: number; have: number; durable?: number }[] = [], first: Frame = hello): Effect[] {
+    this.frame(first)
+    const lanes = given.map((one) => ({ durable: one.have, ...one }))
     return this.step({ type: 'authenticated', welcome: { session: 9, mayReadAllKeys: false, lanes } })
   }
 
@@ -75,7 +78,7 @@ class Bench {
           error: new EdgeError('EDGE_FORBIDDEN', 'publish no/topic'),
         }
       }
-      return { type: 'resolved', alias: effect.alias, target: TARGET }
+      return { type: 'resolved', alias: effect.alias, target: this.target }
     }
     if (effect.type === 'record') this.tickets.push(effect.ticket)
     if (effect.type !== 'append') return undefined
@@ -105,6 +108,7 @@ test('a session opens with hello and welcome, and tells the time', () => {
       lanes: [{ lane: 1, sequence: 9 }],
       limits: {},
       time: { seconds: 1764439200, milliseconds: 0, accuracyMs: 40 },
+      durable: [{ lane: 1, sequence: 9 }],
     },
   ])
 })
@@ -151,6 +155,26 @@ test('a resend of what is held is acknowledged and not stored', () => {
   const effects = bench.frame(series(5, [1, 2, 3, 4, 5]))
   assert.equal(appends(effects).length, 0)
   assert.deepEqual(framesOf(effects), [{ type: 'ack', lane: 1, upTo: 9, promise: 0 }])
+})
+
+test('what is written and not synced is never called durable, however often it is asked for', () => {
+  const promises = (effects: readonly Effect[]) =>
+    framesOf(effects).map((frame) => frame.type === 'ack' && [frame.upTo, frame.promise])
+  bench.target = { ...TARGET, promise: 'buffered' }
+  openWithAlias()
+  publish(1)
+  assert.deepEqual(promises(bench.settleAll()), [[1, 1]])
+  bench.target = TARGET
+  bench.frame(alias)
+  publish(2)
+  assert.deepEqual(promises(bench.settleAll()), [[2, 0]])
+  assert.deepEqual(promises(publish(1)), [[2, 1]])
+  assert.deepEqual(promises(publish(2)), [[2, 0]])
+  bench = new Bench()
+  const [welcome] = framesOf(bench.open([{ lane: 1, have: 9, durable: 4 }]))
+  assert.deepEqual(welcome?.type === 'welcome' && welcome.durable, [{ lane: 1, sequence: 4 }])
+  bench.frame(alias)
+  assert.deepEqual(promises(publish(9)), [[9, 1]])
 })
 
 test('of a resend that reaches further only the new part is stored', () => {
