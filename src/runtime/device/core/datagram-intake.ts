@@ -27,7 +27,7 @@ export class DatagramIntake {
   ): { alias: number; batch: RecordBatch } | undefined {
     if (alias?.target === undefined) return undefined
     if (alias.form.problemOf(frame.value, alias.target.maxPayloadBytes) !== undefined) return undefined
-    if (this.#rates.waitMs(alias.lane, 1, 0, now) > 0 || !alias.datagrams.take(frame.number)) return undefined
+    if (!alias.datagrams.isNew(frame.number) || this.#rates.waitMs(alias.lane, 1, 0, now) > 0) return undefined
     const { originUs } = this.#clock.originOf(frame.time, now)
     return { alias: alias.id, batch: alias.form.pack([{ originUs, value: frame.value }]) }
   }

@@ -13,20 +13,21 @@ export class DatagramMask {
   #reportedCount = 0
   #reportedHighest = 0
 
-  /** @returns whether the number is new. Numbers begin at 1. */
-  take(number: number): boolean {
+  /** Numbers begin at 1. */
+  isNew(number: number): boolean {
     if (number < 1) return false
+    const distance = this.#highest - number
+    return distance < 0 || (distance < DATAGRAM_MASK_BITS && ((this.#seen >> BigInt(distance)) & 1n) === 0n)
+  }
+
+  /** A new one was stored. */
+  take(number: number): void {
     if (number > this.#highest) {
       const distance = number - this.#highest
       this.#seen = distance >= DATAGRAM_MASK_BITS ? 1n : ((this.#seen << BigInt(distance)) & ALL_BITS) | 1n
       this.#highest = number
-    } else {
-      const distance = this.#highest - number
-      if (distance >= DATAGRAM_MASK_BITS || (this.#seen >> BigInt(distance)) & 1n) return false
-      this.#seen |= 1n << BigInt(distance)
-    }
+    } else this.#seen |= 1n << BigInt(this.#highest - number)
     this.#takenCount++
-    return true
   }
 
   /** @returns counts since the session began, or undefined when nothing changed since the last report. */

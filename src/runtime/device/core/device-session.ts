@@ -139,7 +139,7 @@ export class DeviceSession {
       case 'series':
         return uplink.publish(stream, frame, sizeBytes, now)
       case 'skip':
-        return uplink.skip(stream, frame)
+        return uplink.skip(stream, frame, sizeBytes, now)
       case 'subscribe':
         return downlink.subscribe(stream, frame)
       case 'result':

@@ -17,6 +17,7 @@ import {
   type Frame,
   LANE_COUNT,
   LANES,
+  MAX_SEQUENCE,
 } from '../../../sdk/wire/edge/index.ts'
 import { type Alias, Aliases, type AliasRefusal, shortText } from './aliases.ts'
 import { DatagramIntake } from './datagram-intake.ts'
@@ -29,6 +30,8 @@ import { errorAbout, gapNack, joined, nack, wrongValue } from './replies.ts'
 import type { Reading } from './stored-form.ts'
 
 const SKIP_REASONS: readonly LossReason[] = ['skipped-overflow', 'skipped-expired', 'skipped-damaged', 'lost-by-edge']
+
+const BEYOND_LAST = `sequences end at ${MAX_SEQUENCE}`
 
 export interface UplinkOptions {
   readonly deviceName: string
@@ -56,6 +59,12 @@ interface Work extends TimedValues {
   sizeBytes: number
 }
 
+interface SentDatagram {
+  readonly ticket: number
+  readonly alias: Alias
+  readonly number: number
+}
+
 export class Uplink {
   readonly clock = new DeviceClock()
   readonly aliases: Aliases
@@ -67,6 +76,8 @@ export class Uplink {
   readonly #rates: LaneRates
   readonly #laneOfTicket = new Map<number, number>()
   #work: Work | undefined
+  /** The newest, until the log has answered in the same turn. */
+  #datagram: SentDatagram | undefined
   #nextTicket = 1
   /** Largest ever announced: beyond it the device breaks the protocol. */
   readonly #maxWindow: { readonly bytes: number; readonly readings: number }
@@ -115,7 +126,9 @@ export class Uplink {
     const count = readings.values.length
     if (count > this.#options.limits.readingsPerFrame)
       return [wrongValue(stream, frame, `${count} readings in a frame`)]
-    const offer = this.#lane(alias.lane).offer(frame.sequence, frame.sequence + count - 1)
+    const last = frame.sequence + count - 1
+    if (last > MAX_SEQUENCE) return [wrongValue(stream, frame, BEYOND_LAST)]
+    const offer = this.#lane(alias.lane).offer(frame.sequence, last)
     if (offer.type === 'passed-over') return []
     if (offer.type === 'duplicate') return this.#acknowledgeAgain(stream, alias.lane, frame.sequence)
     if (offer.type === 'gap') {
@@ -128,15 +141,23 @@ export class Uplink {
     return this.#refusedAtOnce(this.#work, now) ?? this.#advance(now)
   }
 
-  skip(stream: number, frame: Frame<'skip'>): Effect[] {
+  skip(stream: number, frame: Frame<'skip'>, sizeBytes: number, now: Moment): Effect[] {
     const lane = this.#lane(frame.lane)
     const last = frame.first + frame.count - 1
     if (frame.count === 0) return [wrongValue(stream, frame, 'nothing skipped')]
+    if (last > MAX_SEQUENCE) return [wrongValue(stream, frame, BEYOND_LAST)]
     const offer = lane.offer(frame.first, last)
     if (offer.type === 'passed-over') return []
     if (offer.type === 'duplicate') return this.#acknowledgeAgain(stream, frame.lane, frame.first)
     if (offer.type === 'gap') {
       return [gapNack(stream, frame.lane, offer.expected, frame.count)]
+    }
+    // However many it gives up: it is one record in the log.
+    const waitMs = this.#rates.waitMs(frame.lane, 1, sizeBytes, now)
+    if (waitMs > 0) {
+      const { first } = offer
+      lane.hold()
+      return [nack(stream, { lane: frame.lane, first, count: last - first + 1, ...overRate(waitMs) })]
     }
     if (!this.#laneStreams.has(frame.lane)) this.#laneStreams.set(frame.lane, stream)
     const reason = SKIP_REASONS[frame.why] ?? 'skipped-damaged'
@@ -150,21 +171,30 @@ export class Uplink {
     })
   }
 
-  /** The first append of a datagram is its last: nobody waits for it. */
+  /** The first append of a datagram is its last: nobody waits for its promise. */
   datagram(frame: Frame<'datagram'>, now: Moment): Effect[] {
-    const reading = this.datagrams.take(this.aliases.get(frame.alias), frame, now)
-    if (reading !== undefined) return [{ type: 'append', ticket: this.#nextTicket++, ...reading, tag: null }]
-    const lane = this.aliases.get(frame.alias)?.lane ?? 0
-    return [{ type: 'lost', reason: 'datagram-dropped', lane, first: frame.number, count: 1 }]
+    const alias = this.aliases.get(frame.alias)
+    const reading = this.datagrams.take(alias, frame, now)
+    if (alias === undefined || reading === undefined) return [lostDatagram(alias, frame.number)]
+    const ticket = this.#nextTicket++
+    this.#datagram = { ticket, alias, number: frame.number }
+    return [{ type: 'append', ticket, ...reading, tag: null }]
   }
 
   /** The log took the newest run. @param offset null: a full topic gave the readings up. */
   appended(ticket: number, offset: bigint | null, now: Moment): Effect[] {
+    if (ticket === this.#datagram?.ticket) return this.#datagramAppended(this.#datagram, offset)
     const lane = this.#laneOfTicket.get(ticket)
-    if (lane === undefined) return [] // a datagram
+    if (lane === undefined) return []
     if (offset === null) return [...this.#givenUp(lane, ticket), ...this.#advance(now)]
     this.#lane(lane).stored(ticket, offset)
     return this.#advance(now)
+  }
+
+  #datagramAppended({ alias, number }: SentDatagram, offset: bigint | null): Effect[] {
+    if (offset === null) return [lostDatagram(alias, number, 'topic-full')]
+    alias.datagrams.take(number)
+    return []
   }
 
   /** Told like a refusal for good: the topic wants its senders to go on. */
@@ -177,6 +207,7 @@ export class Uplink {
 
   /** The log did not take the newest run. */
   appendRefused(ticket: number, error: EdgeError, now: Moment): Effect[] {
+    if (ticket === this.#datagram?.ticket) return [lostDatagram(this.#datagram.alias, this.#datagram.number)]
     const laneId = this.#laneOfTicket.get(ticket)
     if (laneId === undefined) return []
     const work = this.#work
@@ -227,14 +258,12 @@ export class Uplink {
     for (const [lane, carrier] of this.#laneStreams) if (carrier === stream) this.#laneStreams.delete(lane)
   }
 
-  /** Refusals that concern all of a frame: its alias, or the rate. */
+  /** Refusals that concern all of a frame: the rate, or its alias. What an alias refuses costs a record, hence in this order. */
   #refusedAtOnce(work: Work, now: Moment): Effect[] | undefined {
     const left = work.values.length - work.at
-    const { refusal } = work.alias
-    if (refusal !== undefined) return this.#refuseRest(work, refusal)
     const waitMs = this.#rates.waitMs(work.lane, left, work.sizeBytes, now)
-    if (waitMs === 0) return undefined
-    return this.#refuseRest(work, { code: EDGE_CODES.rate.code, retryMs: waitMs, text: 'over the rate' })
+    const refusal = waitMs > 0 ? overRate(waitMs) : work.alias.refusal
+    return refusal === undefined ? undefined : this.#refuseRest(work, refusal)
   }
 
   #refuseRest(work: Work, refusal: AliasRefusal): Effect[] {
@@ -388,6 +417,14 @@ export class Uplink {
     if (lane === undefined) throw new RangeError(`lane ${id}: the codec lets through 0 to ${LANE_COUNT - 1} only`)
     return lane
   }
+}
+
+function overRate(retryMs: number): AliasRefusal {
+  return { code: EDGE_CODES.rate.code, retryMs, text: 'over the rate' }
+}
+
+function lostDatagram(alias: Alias | undefined, number: number, reason: LossReason = 'datagram-dropped'): Effect {
+  return { type: 'lost', reason, lane: alias?.lane ?? 0, first: number, count: 1 }
 }
 
 function problemAt(work: Work, at: number) {

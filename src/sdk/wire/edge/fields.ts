@@ -1,6 +1,6 @@
 /** The kinds of fields a frame is made of, each with both directions. Decoders check what `scan` cannot know: ranges. */
 import { frameFault } from './error-codes.ts'
-import { LANE_COUNT, MAX_ALIAS, MAX_FIELDS, MAX_SUBSCRIPTION } from './limits.ts'
+import { LANE_COUNT, MAX_ALIAS, MAX_FIELDS, MAX_SEQUENCE, MAX_SUBSCRIPTION } from './limits.ts'
 
 /** From and to what the CBOR library gives and takes. */
 export interface Field<T> {
@@ -18,7 +18,7 @@ export function uint(max: number = MAX_U53, min = 0): Field<number> {
   return { decode: (item) => integerWithin(item, min, max), encode: wireInteger }
 }
 export const u32 = uint(MAX_U32)
-export const sequenceNumber = uint(MAX_U53, 0)
+export const sequenceNumber = uint(MAX_SEQUENCE)
 export const milliseconds = uint(MAX_U53)
 export const lane = uint(LANE_COUNT - 1)
 export const aliasId = uint(MAX_ALIAS)

@@ -39,6 +39,8 @@ export const MIN_FRAME_BYTES = 256
 export const MAX_DEPTH = 4
 export const MAX_ITEMS = 4096
 
+/** The number after it, which a refusal names, still fits into a frame. */
+export const MAX_SEQUENCE = Number.MAX_SAFE_INTEGER - 1
 export const LANES = { alarm: 0, live: 1, backlog: 2, bulk: 3 } as const
 export const LANE_COUNT = 4
 export const MAX_ALIAS = 63
