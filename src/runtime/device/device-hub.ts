@@ -8,6 +8,7 @@ import { type Logger, silentLogger } from '../../logger.ts'
 import type { PathHandler, QuicSession } from '../../quic-edge/index.ts'
 import { type Auth, DEFAULT_LIMITS, EDGE_CODES, type EdgeLimits } from '../../sdk/wire/edge/index.ts'
 import { LOSS_REASONS, type LossReason, type Moment } from './core/exchange.ts'
+import { type Loss, LossReports } from './core/loss-reports.ts'
 import { TakeoverGuard } from './core/takeover.ts'
 import { DEVICE_DEFAULTS } from './defaults.ts'
 import { type ConnectionHost, DeviceConnection } from './device-connection.ts'
@@ -55,6 +56,7 @@ class Hub implements ConnectionHost {
   /** Ended sessions with writes under way; at most one a name, since no newer one is welcomed meanwhile. */
   readonly #settling = new Map<string, DeviceConnection>()
   readonly #takeovers = new TakeoverGuard()
+  readonly #losses = new LossReports()
   readonly #timer: NodeJS.Timeout
   readonly #onEmpty: (() => void)[] = []
   #areWindowsCut = false
@@ -86,6 +88,7 @@ class Hub implements ConnectionHost {
     for (const connection of [...this.#connections]) connection.end(code, spread(DEVICE_DEFAULTS.stopRetryMs), true)
     if (this.#connections.size > 0) await new Promise<void>((resolve) => this.#onEmpty.push(resolve))
     clearInterval(this.#timer)
+    this.#tell(this.#losses.takeAll())
   }
 
   // ---- what connections ask
@@ -111,17 +114,11 @@ class Hub implements ConnectionHost {
   }
 
   lost(connection: DeviceConnection, loss: { reason: LossReason; lane: number; first: number; count: number }): void {
-    const { reason, lane, first, count } = loss
+    const { reason, count } = loss
     this.#lostReadings[reason] += count
     // These come as often as readings do.
     if (reason === 'datagram-dropped' || reason === 'topic-full') return
-    this.#logger.warn('device.readings.lost', {
-      device: connection.deviceName,
-      reason,
-      lane,
-      first_sequence: first,
-      message_count: count,
-    })
+    this.#tell(this.#losses.add({ ...loss, device: connection.deviceName }, this.#nowMs()))
   }
 
   closed(connection: DeviceConnection, code: number, reason: string): void {
@@ -161,6 +158,13 @@ class Hub implements ConnectionHost {
       )
   }
 
+  #tell(losses: readonly Loss[]): void {
+    for (const { device, reason, lane, first, count } of losses) {
+      const fields = { device, reason, lane, first_sequence: first, message_count: count }
+      this.#logger.warn('device.readings.lost', fields)
+    }
+  }
+
   #hasRoomFor(session: QuicSession): boolean {
     const unknown = [...this.#connections].filter((one) => !one.isKnown)
     if (unknown.length >= DEVICE_DEFAULTS.maxUnknownSessions) return false
@@ -172,6 +176,7 @@ class Hub implements ConnectionHost {
   #tick(): void {
     for (const connection of [...this.#connections]) connection.tick()
     this.#balanceWindows()
+    this.#tell(this.#losses.due(this.#nowMs()))
   }
 
   /** When all sessions together hold too much, the heaviest are told to hold less, until half of it is free again. */

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
+import { type Logger, silentLogger } from '../../../../src/logger.ts'
 import type { QuicSession, QuicStream } from '../../../../src/quic-edge/index.ts'
-import { DEVICE_DEFAULTS, type DeviceHub, startDeviceHub } from '../../../../src/runtime/device/index.ts'
+import { DEVICE_DEFAULTS, startDeviceHub } from '../../../../src/runtime/device/index.ts'
 import { decodeFrame, EdgeFrameAssembler, encodeFrame, type Frame } from '../../../../src/sdk/wire/edge/index.ts'
 import { MemoryDeviceBroker } from '../../../support/memory-device-broker.ts'
 
@@ -31,7 +32,8 @@ for (const end of ['a link that breaks', 'a newer session'] as const) {
 }
 
 test('while writes of an ended session do not settle, newer ones are told to come back, each of them', async (t) => {
-  const { broker, connect } = bench(t)
+  t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
+  const { broker, connect } = bench()
   const first = connect()
   first.send(hello(broker), alias)
   await turns()
@@ -49,6 +51,7 @@ test('while writes of an ended session do not settle, newer ones are told to com
       next.got.map((frame) => (frame.type === 'error' ? [frame.code, frame.retryMs] : frame.type)),
       [[14, 5000]],
     )
+    t.mock.timers.tick(DEVICE_DEFAULTS.closeLingerMs)
     assert.equal(next.closedWith(), 14)
   }
   broker.settle()
@@ -57,6 +60,21 @@ test('while writes of an ended session do not settle, newer ones are told to com
   await turns()
   assert.deepEqual(last.welcome()?.lanes, [{ lane: 1, sequence: 1 }])
   assert.equal(broker.stored.length, 1)
+})
+
+test('a device that gives up one reading after the other is told of in one line', async () => {
+  const lines: unknown[] = []
+  const { broker, connect } = bench({ ...silentLogger, warn: (event, fields) => lines.push([event, fields]) })
+  const device = connect()
+  device.send(hello(broker))
+  await turns()
+  for (let first = 1; first <= 9; first++) device.send({ type: 'skip', lane: 1, first, count: 1, why: 0 })
+  assert.deepEqual(lines, [
+    [
+      'device.readings.lost',
+      { device: 'dev-1', reason: 'skipped-overflow', lane: 1, first_sequence: 1, message_count: 1 },
+    ],
+  ])
 })
 
 interface Link {
@@ -69,10 +87,9 @@ interface Link {
 }
 
 /** Sessions of one stream each, without a network. */
-function bench(t?: TestContext): { broker: MemoryDeviceBroker; hub: DeviceHub; connect(): Link } {
-  t?.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
+function bench(logger: Logger = silentLogger): { broker: MemoryDeviceBroker; connect(): Link } {
   const broker = new MemoryDeviceBroker()
-  const hub = startDeviceHub({ broker })
+  const hub = startDeviceHub({ broker, logger })
   let sessions = 0
   const connect = (): Link => {
     const got: Frame[] = []
@@ -100,13 +117,10 @@ function bench(t?: TestContext): { broker: MemoryDeviceBroker; hub: DeviceHub; c
         events?.closed(0, 'the link broke')
       },
       welcome: () => got.find((frame) => frame.type === 'welcome'),
-      closedWith: () => {
-        t?.mock.timers.tick(DEVICE_DEFAULTS.closeLingerMs)
-        return closedWith
-      },
+      closedWith: () => closedWith,
     }
   }
-  return { broker, hub, connect }
+  return { broker, connect }
 }
 
 function hello(broker: MemoryDeviceBroker): Frame<'hello'> {
