@@ -8,7 +8,10 @@ import { Subscription } from './subscription.ts'
 
 /** What a `message` frame takes beside its body: head, five elements, options. */
 const MESSAGE_FRAME_OVERHEAD_BYTES = 64
-/** However much a device asks for: four subscriptions together stay below what may wait to be written to a stream. */
+/**
+ * However much a device asks for: four subscriptions together stay below what may wait to be written to a stream, also where
+ * each has one message of the largest size under way.
+ */
 const MAX_WINDOW_BYTES = 32 * 1024
 const MAX_WINDOW_MESSAGES = 256
 

@@ -35,6 +35,8 @@ export class Subscription {
   #sentCount = 0
   #skippedCount = 0
   #cursor = -1n
+  /** Of the next message, where it was read and had no room: nothing is read again until it has. */
+  #nextBytes = 1
   /** Sent and not answered, ascending. */
   #open: { readonly offset: bigint; readonly sizeBytes: number }[] = []
 
@@ -66,7 +68,7 @@ export class Subscription {
 
   /** @returns what to read now, or undefined when nothing is there or the device has enough. */
   wants(): { fromOffset: bigint; maxCount: number; maxBytes: number } | undefined {
-    const room = this.#room()
+    const room = this.#room(this.#nextBytes)
     if (!this.#isReady || this.#isReading || room <= 0 || this.#next >= this.#end) return undefined
     this.#isReading = true
     const isForAll = this.options.deviceName === undefined
@@ -97,11 +99,16 @@ export class Subscription {
         this.#next = message.offset + 1n
         continue
       }
-      if (this.#room() <= 0) return { taken, tooLarge } // the rest is read again when the device has answered
+      const sizeBytes = message.body.byteLength
+      if (this.#room(sizeBytes) <= 0) {
+        this.#nextBytes = sizeBytes
+        return { taken, tooLarge } // the rest is read again when the device has answered
+      }
+      this.#nextBytes = 1
       taken.push({ message, skippedCount: this.#skippedCount })
       this.#skippedCount = 0
       this.#sentCount++
-      this.#open.push({ offset: message.offset, sizeBytes: message.body.byteLength })
+      this.#open.push({ offset: message.offset, sizeBytes })
       this.#next = message.offset + 1n
     }
     this.#next = nextOffset
@@ -124,11 +131,12 @@ export class Subscription {
     return cursor
   }
 
-  /** Messages that may still be sent. */
-  #room(): number {
+  /** @returns how many messages may still be sent, the next being of that size; one that is larger than the window comes alone. */
+  #room(nextBytes: number): number {
     const { windowBytes, windowMessages, maxMessages } = this.options
     const openBytes = this.#open.reduce((sum, one) => sum + one.sizeBytes, 0)
-    if (openBytes >= windowBytes) return 0
+    const isWithin = this.#open.length === 0 ? windowBytes > 0 : openBytes + nextBytes <= windowBytes
+    if (!isWithin) return 0
     const left = maxMessages === undefined ? Number.POSITIVE_INFINITY : maxMessages - this.#sentCount
     return Math.min(windowMessages - this.#open.length, left)
   }

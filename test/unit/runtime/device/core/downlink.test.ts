@@ -71,6 +71,28 @@ test('at most the window is unanswered; an answer moves the cursor and lets more
   assert.ok(effects.some((effect) => effect.type === 'read' && effect.fromOffset === 12n))
 })
 
+test('what is unanswered stays within the window; a larger message comes alone', () => {
+  const sizes = [500, 300, 5000, 100]
+  downlink = new Downlink({ deviceName: 'dev-1', mayReadAllKeys: false, limits: DEFAULT_LIMITS, maxFrameBytes: 16_384 })
+  open({ ...subscribe, window: { bytes: 1000, messages: 10 } }, {})
+  const messages = sizes.map((size, at) => ({ ...message(10n + BigInt(at)), body: new Uint8Array(size) }))
+  let rest = messages
+  const sent = (effects: readonly Effect[]) =>
+    framesOf(effects).map((frame) => frame.type === 'message' && frame.offset)
+  const readRest = () => downlink.read(1, { messages: rest, nextOffset: 14n, endOffset: 14n, hasHole: false }, now)
+  const answer = (offset: bigint) => {
+    rest = messages.filter((one) => one.offset > offset)
+    return downlink.result(0, { type: 'result', subscription: 1, offset, status: 0 })
+  }
+  assert.deepEqual(sent(readRest()), [10n, 11n])
+  const isReadOn = (effects: readonly Effect[]) => effects.some(({ type }) => type === 'read')
+  assert.ok(!isReadOn(answer(10n)), 'the large one waits until nothing is open')
+  assert.ok(isReadOn(answer(11n)))
+  assert.deepEqual(sent(readRest()), [12n])
+  answer(12n)
+  assert.deepEqual(sent(readRest()), [13n])
+})
+
 test('messages for other devices are left out, counted, and do not hold the cursor back', () => {
   open(subscribe, {})
   const messages = [message(10n, 'dev-2'), message(11n, '*'), message(12n, 'dev-3')]
