@@ -246,6 +246,8 @@ export class Progress {
       found = trail.read()
       if (found.damagedCount > 0) reason = `${found.damagedCount} rows are torn or damaged and left out`
     } catch (error) {
+      // What lies there nobody knows, so it must go: a later write may have the number of rows in it.
+      found = { ...NO_TRAIL, damagedCount: 1 }
       reason = `it cannot be read (${String(error)})`
     }
     if (reason !== '') this.#options.report(trailDamaged(reason))

@@ -290,6 +290,42 @@ test('on a full disk a start goes on with the offsets of the last process, howev
   assert.deepEqual(offsetsOf(open(thirdPath)), [10n, 10n, 11n, 12n])
 })
 
+test('on a full disk as well rows that are newer than the database never count, once it takes writes', () => {
+  const first = open()
+  first.setOffset(KEY, 'consumer', 0, 50n)
+  write()
+  first.setOffset(KEY, 'consumer', 1, 51n)
+  const path = filesOfKilled()
+  write()
+  for (const consumer of [0, 1, 2]) first.setOffset(KEY, 'consumer', consumer, 100n)
+  const bytes = readFileSync(join(folder, 'metadata.sqlite-offsets'))
+  // The page holds one row of the generation that the database has, and two that are newer.
+  readFileSync(`${path}-offsets`).copy(bytes, 0, 0, ROW_BYTES)
+  writeFileSync(`${path}-offsets`, bytes)
+  const { connection } = openTight(path)
+  connection.isFull = false
+  write()
+  const third = open(filesOfKilled(path))
+  assert.deepEqual(
+    [0, 1, 2].map((consumer) => third.offset(KEY, 'consumer', consumer)),
+    [50n, 51n, undefined],
+  )
+})
+
+test('of a trail that cannot be read nothing stays', () => {
+  const store = open()
+  store.setOffset(KEY, 'group', 1, 10n)
+  const path = filesOfKilled()
+  const trail = OffsetTrail.open(`${path}-offsets`)
+  trail.read = () => {
+    throw new Error('EIO')
+  }
+  const report: ReportFinding = ({ event }) => void findings.push(event)
+  opened.push(new SqliteMetadata(new Connection(new Database(path)), { scheduler, report }, trail))
+  assert.deepEqual(findings, ['log.offsets.trail_damaged'])
+  assert.deepEqual(placesOf(`${path}-offsets`), [])
+})
+
 /** Of one partition: as many as it keeps. */
 const CONSUMERS = 1024
 
