@@ -187,6 +187,8 @@ export class Journal {
    */
   async close(isClean: boolean): Promise<void> {
     if (this.#isClosed) return
+    // First: a large batch may still be written, and would come in while the mark is synced.
+    this.#isClosed = true
     try {
       if (this.hasUnsynced)
         this.#settleAll(new EdgeError('EDGE_SHUTTING_DOWN', 'the log was closed before it could sync'))
@@ -195,7 +197,6 @@ export class Journal {
       // What could not be synced was not promised; the next open recovers it as after a crash.
       this.#options.events.failed(toEdgeError(error), undefined)
     }
-    this.#isClosed = true
     this.#cancelTimer?.()
     this.#cancelRetry?.()
     this.#room.wake()
@@ -476,13 +477,14 @@ export class Journal {
       throw new EdgeError('EDGE_APPEND_FAILED', 'no journal file takes a group now')
     }
     file.position = alignUp(file.position, PAGE_SIZE)
+    const covered = this.#unsynced.length
     try {
       await syncFile(file.handle)
     } catch (error) {
       this.#fail(file, toEdgeError(error))
       throw error
     }
-    for (const group of this.#unsynced.splice(0)) this.#becomeDurable(group)
+    for (const group of this.#unsynced.splice(0, covered)) this.#becomeDurable(group)
   }
 }
 

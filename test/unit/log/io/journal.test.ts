@@ -144,3 +144,14 @@ test('a file that is left for its age ends where its groups do', async () => {
   turn()
   assert.notEqual(files.active, first)
 })
+
+test('while the mark of a clean stop is synced nothing is taken any more', async () => {
+  const { journal, syncs, endSyncs } = await createWorld()
+  assert.equal(journal.hasRoom(BODY_SIZE), true)
+  const closed = journal.close(true)
+  assert.equal(syncs.length, 1, 'the mark is synced')
+  assert.equal(journal.hasRoom(BODY_SIZE), false)
+  assert.equal(journal.isClosed, true)
+  endSyncs()
+  await closed
+})
