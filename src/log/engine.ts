@@ -17,7 +17,7 @@ import type {
   TopicOptions,
 } from './api.ts'
 import { AppendPath } from './append-path.ts'
-import { keepOwed, writeCheckpoint } from './checkpoint.ts'
+import { keepOffsetsToldBy, writeCheckpoint } from './checkpoint.ts'
 import { alignUp } from './core/byte-area.ts'
 import { FlashBudget } from './core/flash-budget.ts'
 import { PAGE_SIZE } from './core/journal-format.ts'
@@ -171,7 +171,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     this.files = createJournalFiles(options, found, {
       fileSize,
       nextSequence: () => this.journal.nextSequence,
-      recycling: () => keepOwed(options.hints, this.partitions.values()),
+      recycling: () => keepOffsetsToldBy(options.hints, [...this.partitions.values()]),
     })
     const { files, budget, segmentFiles, producers } = this
     const maintenance = () => this.maintenance

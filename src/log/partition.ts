@@ -216,6 +216,8 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
     // Written again after a failure: its place changes, everything else stands.
     if (this.index.move(baseOffset, fileNumber, position)) return this.watermark.writtenBefore(batch.endOffset)
     this.index.push(baseOffset, fileNumber, position, batch.size)
+    const { writtenEnd } = this.watermark
+    if (baseOffset > writtenEnd) this.holesFound.add({ from: writtenEnd, end: baseOffset, reason: 'jump' })
     const isShown = this.watermark.written(batch.endOffset)
     if (isShown) this.#settled(batch)
     return isShown

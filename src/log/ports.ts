@@ -3,6 +3,7 @@
  * descriptors, SQLite). `log.ts` wires them; nothing else imports this file.
  */
 import type { Catalog, Durability, LogFinding, Partition, ProducerTag, TopicOptions } from './api.ts'
+import type { Hole } from './core/holes.ts'
 
 /** A problem worth telling. With a `series` it tells the same trouble as the one before, which it takes the place of. */
 export type NewFinding = Omit<LogFinding, 'atUs'> & { readonly series?: string }
@@ -148,7 +149,13 @@ export interface HintStore {
   owedOffsets(): ReadonlyMap<number, bigint>
   /** Durable when this returns, in place of those before. @throws EDGE_DISK_FULL, EDGE_IO. */
   keepOwedOffsets(owed: ReadonlyMap<number, bigint>): void
+  /** Offsets that partitions left out, by key, as they were last kept. */
+  jumps(): ReadonlyMap<number, readonly Jump[]>
+  /** Durable when this returns, in place of those before. @throws EDGE_DISK_FULL, EDGE_IO. */
+  keepJumps(jumps: ReadonlyMap<number, readonly Jump[]>): void
 }
+
+export type Jump = Omit<Hole, 'reason'>
 
 export interface PartitionHint {
   readonly nextOffset: bigint

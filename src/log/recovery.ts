@@ -25,7 +25,7 @@ import type { DamagedJournal } from './io/segment-extent.ts'
 import { type RecoveredSegments, recoverSegments, type UnsoundHeader } from './io/segment-recovery.ts'
 import type { StoreKeys } from './io/store-keys.ts'
 import type { LogPartition } from './partition.ts'
-import type { HintStore } from './ports.ts'
+import type { HintStore, Jump } from './ports.ts'
 
 /**
  * What may lie behind the end that is known of a partition of which a folder or the last file cannot be looked into, and of
@@ -185,10 +185,12 @@ export function recoverPartitions(options: RecoveryOptions): Recovered {
   const boot = options.bootNumber(highestSegmentBoot)
   const isClean = isCleanStop(options.journal)
   const owed = options.hints.owedOffsets()
+  const kept = options.hints.jumps()
   for (const [partition, segments] of segmentsOf) {
     const state = found.get(partition.key) ?? new Found()
     const owedOffset = owed.get(partition.key) ?? 0n
-    recoverPartition(options, { partition, state, segments, damage, isClean, boot, owedOffset })
+    const jumps = kept.get(partition.key) ?? []
+    recoverPartition(options, { partition, state, segments, damage, isClean, boot, owedOffset, jumps })
   }
   return {
     isMarkLast: options.journal.scan.chain.at(-1)?.header.batchCount === 0,
@@ -321,6 +323,7 @@ interface PartitionParts {
   readonly boot: number
   /** What was noted before the file that tells of it was recycled. */
   readonly owedOffset: bigint
+  readonly jumps: readonly Jump[]
 }
 
 function recoverPartition(options: RecoveryOptions, parts: PartitionParts): void {
@@ -353,6 +356,7 @@ function recoverPartition(options: RecoveryOptions, parts: PartitionParts): void
     if (segment !== undefined && baseOffset >= segmentEnd) partition.addExternal(baseOffset, segment)
   }
   noteHoles(parts, segmentEnd)
+  noteKeptJumps(parts)
   lowerToProven(options, parts, segmentEnd)
   // Also a batch that was purged tells at which start offsets were given last.
   jump(options, parts, { end, boot: Math.max(state.lastBoot, last?.lastBoot ?? 0) })
@@ -383,6 +387,13 @@ function noteHoles({ partition, state, segments }: PartitionParts, segmentEnd: b
     if (hole.reason === 'jump') partition.holesFound.add(hole)
     else partition.damaged(later(hole.from, segmentEnd), hole.end, 'batches in the journal are missing or damaged')
   }
+}
+
+/** The files that told of them were recycled. What lies behind one may be gone, or all before it. */
+function noteKeptJumps({ partition, jumps }: PartitionParts): void {
+  const { holesFound, logStartOffset, watermark } = partition
+  const stillThere = jumps.filter(({ end }) => logStartOffset < end && end <= watermark.writtenEnd)
+  for (const jump of stillThere) holesFound.add({ ...jump, reason: 'jump' })
 }
 
 /**

@@ -1,6 +1,6 @@
 /** What surrounds the engine in `log-world.ts`: a catalog whose floors take time to be durable. */
 import type { LogPartition } from '../../src/log/partition.ts'
-import type { DescriptorStore, HintStore, PartitionHint, PartitionSpec } from '../../src/log/ports.ts'
+import type { DescriptorStore, HintStore, Jump, PartitionHint, PartitionSpec } from '../../src/log/ports.ts'
 import { LOG_SETTINGS, type LogSettings } from '../../src/log/settings.ts'
 import { defaultsOf } from '../../src/setting.ts'
 import type { SeededRandom } from './seeded-random.ts'
@@ -106,6 +106,7 @@ export class FakeHints implements HintStore {
   #files: readonly number[] = []
   #durableFiles: readonly number[] = []
   #owed: ReadonlyMap<number, bigint> = new Map()
+  #jumps: ReadonlyMap<number, readonly Jump[]> = new Map()
 
   hint(key: number): PartitionHint | undefined {
     return this.#hints.get(key)
@@ -130,6 +131,14 @@ export class FakeHints implements HintStore {
 
   keepOwedOffsets(owed: ReadonlyMap<number, bigint>): void {
     this.#owed = owed
+  }
+
+  jumps(): ReadonlyMap<number, readonly Jump[]> {
+    return this.#jumps
+  }
+
+  keepJumps(jumps: ReadonlyMap<number, readonly Jump[]>): void {
+    this.#jumps = jumps
   }
 
   opened(): this {

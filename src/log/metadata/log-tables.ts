@@ -1,9 +1,9 @@
 /** Tables that only the log itself reads: hints, the producer checkpoint, copies of the descriptors, drop totals. */
-import type { HintStore, PartitionHint, ProducerSequence, ProducerStore, ReportFinding } from '../ports.ts'
+import type { HintStore, Jump, PartitionHint, ProducerSequence, ProducerStore, ReportFinding } from '../ports.ts'
 import { type Connection, toInteger } from './connection.ts'
-import { JOURNAL_FILES_SETTING, OWED_OFFSETS_SETTING } from './schema.ts'
+import { JOURNAL_FILES_SETTING, JUMPS_SETTING, OWED_OFFSETS_SETTING } from './schema.ts'
 
-/** Hints spare a scan and may be lost: a failed write is told once and not thrown. Owed offsets alone must be kept. */
+/** Hints spare a scan and may be lost: a failed write is told once and not thrown. Owed offsets and jumps must be kept. */
 export class SqliteHints implements HintStore {
   readonly #connection: Connection
   readonly #report: ReportFinding
@@ -13,6 +13,7 @@ export class SqliteHints implements HintStore {
   readonly #getSetting
   readonly #putSetting
   #owed: ReadonlyMap<number, bigint> | undefined
+  #jumps: ReadonlyMap<number, readonly Jump[]> | undefined
   #isFailing = false
 
   constructor(connection: Connection, report: ReportFinding) {
@@ -62,6 +63,17 @@ export class SqliteHints implements HintStore {
     this.#owed = owed
   }
 
+  jumps(): ReadonlyMap<number, readonly Jump[]> {
+    this.#jumps ??= parseJumps(this.#getSetting.get(JUMPS_SETTING)?.value)
+    return this.#jumps
+  }
+
+  keepJumps(jumps: ReadonlyMap<number, readonly Jump[]>): void {
+    const text = formatJumps(jumps)
+    this.#connection.durably(() => void this.#putSetting.run(JUMPS_SETTING, text))
+    this.#jumps = jumps
+  }
+
   #write(work: () => void, isDurable = false): void {
     try {
       if (isDurable) this.#connection.durably(work)
@@ -92,6 +104,27 @@ export function parseJournalFiles(value: string | undefined): readonly number[] 
 export function parseOwedOffsets(value: string | undefined): ReadonlyMap<number, bigint> {
   const pairs = (value ?? '').matchAll(/(?:^|,)(\d{1,10}):(\d{1,19})(?=,|$)/g)
   return new Map([...pairs].map(([, key, offset]) => [Number(key), BigInt(offset ?? 0)]))
+}
+
+function formatJumps(jumps: ReadonlyMap<number, readonly Jump[]>): string {
+  const texts = [...jumps].flatMap(([key, list]) =>
+    list.map(({ from, end, missing = end - from }) => `${key}:${from}-${end}/${missing}`),
+  )
+  return texts.join(',')
+}
+
+/** @returns what of it can be read. */
+export function parseJumps(value: string | undefined): ReadonlyMap<number, readonly Jump[]> {
+  const rows = (value ?? '').matchAll(/(?:^|,)(\d{1,10}):(\d{1,19})-(\d{1,19})\/(\d{1,15})(?=,|$)/g)
+  const jumps = new Map<number, Jump[]>()
+  for (const [, keyText, fromText = '', endText = '', missingText] of rows) {
+    const [key, from, end, missing] = [Number(keyText), BigInt(fromText), BigInt(endText), Number(missingText)]
+    if (missing === 0 || BigInt(missing) > end - from) continue
+    const list = jumps.get(key) ?? []
+    list.push(BigInt(missing) === end - from ? { from, end } : { from, end, missing })
+    jumps.set(key, list)
+  }
+  return jumps
 }
 
 export class SqliteProducers implements ProducerStore {

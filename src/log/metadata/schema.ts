@@ -119,6 +119,9 @@ export const JOURNAL_FILES_SETTING = 'journal_files'
 /** Setting that names offsets which partitions go on above: `key:offset`, with commas between. */
 export const OWED_OFFSETS_SETTING = 'owed_offsets'
 
+/** Setting that names offsets which partitions left out: `key:from-end/missing`, with commas between. */
+export const JUMPS_SETTING = 'jumps'
+
 /** In the order in which rows are saved from a damaged file: what nobody can give back comes first. */
 export const TABLES = [
   'users',

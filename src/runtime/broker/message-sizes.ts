@@ -18,11 +18,12 @@ type Sized = Pick<
   'key' | 'logStartOffset' | 'nextOffset' | 'messageCount' | 'sizeBytes' | 'appendedContentBytes'
 >
 
-/** Payload and header bytes of the messages from `from` up to `end`. */
+/** Payload and header bytes of the messages from `from` up to `end`: fewer than offsets, where some were left out. */
 interface Content {
   readonly bytes: number
   readonly from: bigint
   readonly end: bigint
+  readonly count: number
 }
 
 interface Known extends Content {
@@ -42,8 +43,8 @@ export class MessageSizes {
     const saved = storedValue(log.metadata, SETTING, parse, logger) ?? new Map<number, Content>()
     for (const partition of this.partitions()) {
       const bytes = adapted(saved.get(partition.key), partition)
-      const { logStartOffset: from, nextOffset: end, appendedContentBytes: counted } = partition
-      this.known.set(partition.key, { bytes, from, end, counted })
+      const { logStartOffset: from, nextOffset: end, messageCount: count, appendedContentBytes: counted } = partition
+      this.known.set(partition.key, { bytes, from, end, count, counted })
     }
   }
 
@@ -55,8 +56,8 @@ export class MessageSizes {
   /** Keeps the sums over a restart; nothing is written when nothing has changed. */
   async save(): Promise<void> {
     const rows = [...this.partitions()].map((partition) => {
-      const { bytes, from, end } = this.follow(partition)
-      return [partition.key, Math.round(bytes), String(from), String(end)]
+      const { bytes, from, end, count } = this.follow(partition)
+      return [partition.key, Math.round(bytes), String(from), String(end), count]
     })
     const text = JSON.stringify(rows)
     if (text === this.savedText) return
@@ -68,11 +69,13 @@ export class MessageSizes {
 
   /** Takes in what was appended and dropped since the last time. */
   private follow(partition: Sized): Known {
-    const { key, logStartOffset: from, nextOffset: end, appendedContentBytes: counted } = partition
-    const before = this.known.get(key) ?? { bytes: 0, from: 0n, end: 0n, counted: 0 }
-    if (before.from === from && before.end === end && before.counted === counted) return before
-    const whole = { bytes: before.bytes + counted - before.counted, from: before.from, end }
-    const known = { bytes: shareOf(whole, from), from, end, counted }
+    const { key, logStartOffset: from, nextOffset: end, messageCount: count, appendedContentBytes: counted } = partition
+    const before = this.known.get(key) ?? { bytes: 0, from: 0n, end: 0n, count: 0, counted: 0 }
+    const isSame = before.from === from && before.end === end && before.count === count
+    if (isSame && before.counted === counted) return before
+    const bytes = before.bytes + counted - before.counted
+    const whole = { bytes, count: before.count + Number(end - before.end) }
+    const known = { bytes: from === before.from ? bytes : shareOf(whole, count), from, end, count, counted }
     this.known.set(key, known)
     return known
   }
@@ -83,30 +86,24 @@ export class MessageSizes {
   }
 }
 
-/** What is left of `content` once everything below `from` is gone. */
-function shareOf(content: Content, from: bigint): number {
-  const span = Number(content.end - content.from)
-  if (from <= content.from || span <= 0) return content.bytes
-  return (content.bytes * Math.max(0, Number(content.end - from))) / span
-}
+/** Of `count` messages that are like those of `content`. */
+const shareOf = (content: Pick<Content, 'bytes' | 'count'>, count: number): number =>
+  content.count > 0 ? (content.bytes / content.count) * count : 0
 
 /** @returns what was kept, made to fit what the log holds now. */
 function adapted(saved: Content | undefined, partition: Sized): number {
-  const { logStartOffset, nextOffset, sizeBytes } = partition
-  const count = Number(nextOffset - logStartOffset)
-  if (count === 0) return 0
-  const span = saved === undefined ? 0 : Number(saved.end - saved.from)
-  if (saved === undefined || span <= 0) return sizeBytes
-  if (saved.end === nextOffset) return shareOf(saved, logStartOffset)
-  return (saved.bytes / span) * count
+  const { messageCount, sizeBytes } = partition
+  if (messageCount === 0) return 0
+  return saved === undefined || saved.count <= 0 ? sizeBytes : shareOf(saved, messageCount)
 }
 
 function parse(text: string): ReadonlyMap<number, Content> {
-  const rows = JSON.parse(text) as readonly (readonly [number, number, string, string])[]
+  const rows = JSON.parse(text) as readonly (readonly [number, number, string, string, number?])[]
   return new Map(
-    rows.map(([key, bytes, from, end]) => {
+    rows.map(([key, bytes, from, end, count = Number(BigInt(end) - BigInt(from))]) => {
       if (!Number.isSafeInteger(bytes)) throw new Error(`expected bytes of partition key ${key}, found ${bytes}`)
-      return [key, { bytes, from: BigInt(from), end: BigInt(end) }]
+      if (!Number.isSafeInteger(count)) throw new Error(`expected messages of partition key ${key}, found ${count}`)
+      return [key, { bytes, from: BigInt(from), end: BigInt(end), count }]
     }),
   )
 }

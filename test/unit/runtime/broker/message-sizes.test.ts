@@ -77,6 +77,17 @@ test('what came after the last save of a killed edge is taken to be like the res
   assert.equal(new MessageSizes(log, silentLogger).of(partition), 4 * MESSAGE_HEAD_BYTES + 16)
 })
 
+test('offsets that were left out are no messages: they add nothing after a restart', async () => {
+  const { log, partition, append } = await world()
+  const before = new MessageSizes(log, silentLogger)
+  append('aaaa', 'bbbb')
+  await before.save()
+  // As after a power cut.
+  partition.nextOffset += 65_536n
+  Object.defineProperty(partition, 'messageCount', { get: () => 2 })
+  assert.equal(new MessageSizes(log, silentLogger).of(partition), 2 * MESSAGE_HEAD_BYTES + 8)
+})
+
 test('without sums of before the stored bytes stand in', async () => {
   const { log, partition, append } = await world()
   append('aaaa', 'bbbb')
