@@ -88,6 +88,8 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
   readonly leftovers = new Set<string>()
   /** End of the last batch that was given offsets. */
   #lastEnd: bigint
+  /** Offsets that were left out last: the batch behind them may be taken back, and the next stands behind them as well. */
+  #gap: { readonly from: bigint; readonly end: bigint } | undefined
   /** A purge is on its way to there: offsets below are not given again, or it would take new messages with it. */
   #purgeEnd = 0n
 
@@ -163,6 +165,7 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
     // The reader of a later boot must be able to tell a jump from damage.
     const hasGapBefore = this.watermark.nextOffset !== this.#lastEnd
     const baseOffset = this.watermark.give(batch.count)
+    if (hasGapBefore) this.#gap = { from: this.#lastEnd, end: baseOffset }
     const endOffset = this.watermark.nextOffset
     this.#lastEnd = endOffset
     const { isBuffered } = this.watermark
@@ -295,8 +298,9 @@ export class LogPartition implements Partition, BatchOwner, ReadablePartition {
   /** A batch and all behind it could not be stored: their offsets were shown to nobody and are given again. */
   takeBack(baseOffset: bigint): void {
     // Never below what a purge has passed meanwhile, or will.
-    this.#lastEnd = later(baseOffset, this.watermark.writtenEnd)
-    this.watermark.nextOffset = later(this.#lastEnd, this.#purgeEnd)
+    const { writtenEnd } = this.watermark
+    this.watermark.nextOffset = later(later(baseOffset, writtenEnd), this.#purgeEnd)
+    this.#lastEnd = later(this.#gap?.end === baseOffset ? this.#gap.from : baseOffset, writtenEnd)
     for (const given of this.#tags?.keys() ?? []) if (given >= baseOffset) this.#tags?.delete(given)
   }
 

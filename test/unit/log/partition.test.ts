@@ -76,6 +76,28 @@ test('below the end of a purge under way no offset is given again, and the next 
   assert.deepEqual([partition.logStartOffset, partition.nextOffset], [3n, 5n])
 })
 
+test('behind a jump the next batch says that offsets are missing, also when the first one is taken back', () => {
+  const { partition, append } = setUp('buffered')
+  partition.recovered(10n)
+  partition.watermark.jumpTo(100n)
+  const isBehindGap = ({ fields }: PendingBatch): boolean => (fields.flags & BATCH_FLAG.hasGapBefore) !== 0
+  const first = append(3)
+  assert.equal(isBehindGap(first), true)
+  const second = append(3)
+  partition.takeBack(first.fields.baseOffset)
+  const third = append(1)
+  assert.deepEqual([third.fields.baseOffset, isBehindGap(third)], [100n, true])
+  assert.equal(second.fields.baseOffset, 103n)
+  const fourth = append(2)
+  assert.equal(isBehindGap(fourth), false)
+  partition.takeBack(fourth.fields.baseOffset)
+  assert.equal(isBehindGap(append(1)), false)
+  // 0 to 9 were there.
+  partition.written(third, 0, 4096)
+  assert.equal(partition.messageCount, 11)
+  assert.deepEqual(partition.holes, [{ from: 10n, end: 100n, reason: 'jump' }])
+})
+
 test('a number counts with the promise of its reading, and is synced with it', () => {
   const { partition, append, told } = setUp('buffered')
   const batch = append(1, TAG)
