@@ -171,7 +171,11 @@ export class LargeBatches {
       await new Promise<void>((resolve) => journal.onceRoom(resolve))
     }
     if (partition?.isRemoved) throw new EdgeError('EDGE_PARTITION_NOT_FOUND', 'the partition was deleted meanwhile')
-    if (segment !== undefined) partition?.addExternal(batch.fields.baseOffset, segment)
+    // What a purge has passed meanwhile nobody reads: only the reference goes on, with the numbers of a producer.
+    if (partition !== undefined && segment !== undefined) {
+      if (batch.endOffset <= partition.logStartOffset) this.#unlinkQuietly(segment.path)
+      else partition.addExternal(batch.fields.baseOffset, segment)
+    }
     journal.append(batch, partition?.watermark.isBuffered === true, bodyView, tag)
     if (partition !== undefined) entered(batch.fields.count, recordsBytes.length)
   }

@@ -16,15 +16,19 @@ import { systemScheduler } from '../../../../src/log/scheduler.ts'
 const MAX_WAITING_BYTES = 64 * 1024
 const TAG = { device: 1, epoch: 1, lane: 0, firstSequence: 0, sequenceCount: 1 }
 
-/** A journal without room, until it is refused or closed, and the files that are there. */
+interface State {
+  refusal: EdgeError | undefined
+  isClosed: boolean
+  hasRoom: boolean
+  askedCount: number
+}
+
+/** A journal without room, until the test says so, or it is refused or closed, and the files that are there. */
 function createWorld() {
-  const state: { refusal: EdgeError | undefined; isClosed: boolean; askedCount: number } = {
-    refusal: undefined,
-    isClosed: false,
-    askedCount: 0,
-  }
+  const state: State = { refusal: undefined, isClosed: false, hasRoom: false, askedCount: 0 }
   const paths = new Set<string>()
   const takenBack: bigint[] = []
+  const externals: bigint[] = []
   const journal = {
     boot: 1,
     get refusal() {
@@ -33,7 +37,8 @@ function createWorld() {
     get isClosed() {
       return state.isClosed
     },
-    hasRoom: () => false,
+    hasRoom: () => state.hasRoom,
+    append: (batch: PendingBatch) => batch.settle(null),
     onceRoom(callback: () => void) {
       state.askedCount++
       systemScheduler.nextTurn(callback)
@@ -78,11 +83,12 @@ function createWorld() {
     key: 1,
     isRemoved: false,
     spec: { directory: 'streams/0/topics/0/1' },
-    addExternal() {},
+    logStartOffset: 0n,
+    addExternal: (offset: bigint) => void externals.push(offset),
     watermark: { isBuffered: false },
     takeBack: (offset: bigint) => void takenBack.push(offset),
   } as unknown as LogPartition
-  return { state, paths, takenBack, large, partition }
+  return { state, paths, takenBack, externals, large, partition }
 }
 
 type World = ReturnType<typeof createWorld>
@@ -124,6 +130,18 @@ test('the file of a large batch that is given up does not stay on the disk', asy
   assert.equal(await told, 'EDGE_APPEND_FAILED')
   await world.large.settled()
   assert.deepEqual([...world.paths], [])
+})
+
+test('of a large batch that a purge has passed meanwhile the file goes, and the sender is told that it is kept', async () => {
+  const world = createWorld()
+  const told = [0n, 1n].map((offset) => appendTo(world, offset, BATCH_KIND.external, 4096))
+  await untilWaiting(world)
+  world.partition.logStartOffset = 1n
+  world.state.hasRoom = true
+  assert.deepEqual(await Promise.all(told), ['none', 'none'])
+  await world.large.settled()
+  assert.deepEqual(world.externals, [1n])
+  assert.equal(world.paths.size, 1)
 })
 
 test('batches without bytes that wait behind a large one are bounded as well', async () => {
