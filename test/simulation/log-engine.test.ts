@@ -73,6 +73,7 @@ type Met = 'kills' | 'cuts' | 'acks' | 'rots' | 'refusals'
 const WORLDS: readonly (readonly [where: string, options: WorldOptions, reached: readonly Met[]])[] = [
   ['', {}, ['kills', 'cuts', 'acks']],
   ['on a disk that wears out', WORN, ['kills', 'cuts', 'acks', 'rots']],
+  ['with a large batch that is refused first after a power cut', { refusedLargeRate: 0.5 }, ['kills', 'cuts', 'acks']],
   [REFUSING, { refusalRate: 0.02 }, ['kills', 'cuts', 'acks', 'refusals']],
   [`${REFUSING}, on a disk that wears out`, { refusalRate: 0.02, ...WORN }, ['kills', 'cuts', 'acks', 'refusals']],
   [

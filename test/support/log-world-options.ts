@@ -12,6 +12,8 @@ export interface WorldOptions {
   readonly refusalRate?: number
   /** What lies in such a folder is immutable as well. */
   readonly areFilesRefusing?: boolean
+  /** Part of the power cuts after which a large batch comes first and is refused. */
+  readonly refusedLargeRate?: number
   /** Part of the syncs that fail, instead of one drawn. */
   readonly syncFailureRate?: number
   /** Keys of the next open; plain when left out. */

@@ -91,6 +91,15 @@ export class WorldTime {
     next.task()
   }
 
+  /** Lets the world turn for a while. */
+  async passed(rounds: number): Promise<void> {
+    for (let round = 0; round < rounds; round++) {
+      this.turn()
+      this.event()
+      await drained()
+    }
+  }
+
   /** Lets the world turn until a promise has settled. @throws what it rejects with; Error J14 when it never settles. */
   async finished<T>(promise: Promise<T>): Promise<T> {
     let outcome: { value: T } | { error: unknown } | undefined

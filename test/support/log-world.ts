@@ -8,6 +8,7 @@
  *   J4 offsets rise, append times never fall   J14 with a healthy disk everything waiting gets through
  *   J15 a producer's number is known when its reading is there   J16 receipts of a partition come in order
  *   J17 memory does not grow with what is stored   J18 a folder that takes no files refuses and holds up nobody
+ *   J19 the count of messages is that of what is there
  */
 import { EdgeError } from '../../src/errors.ts'
 import type { Appended, Receipt } from '../../src/log/api.ts'
@@ -16,6 +17,7 @@ import { plainCodec } from '../../src/log/io/block-codec.ts'
 import { isDone } from '../../src/log/io/file-system.ts'
 import type { LogPartition } from '../../src/log/partition.ts'
 import { type DamageParts, rot, rotMore, turnFolder } from './log-world-damage.ts'
+import { compare, see } from './log-world-looks.ts'
 import type { WorldCounts, WorldOptions } from './log-world-options.ts'
 import {
   check,
@@ -24,21 +26,24 @@ import {
   FakeHints,
   type Given,
   ignore,
-  isDamaged,
   JOURNAL_FILE_SIZE,
   Known,
   max,
   SETTINGS,
 } from './log-world-parts.ts'
 import { ProducerModel } from './log-world-producers.ts'
-import { PATIENCE, WorldTime } from './log-world-time.ts'
-import { idsOf, recordsOf } from './records.ts'
+import { WorldTime } from './log-world-time.ts'
+import { recordsOf } from './records.ts'
 import { SeededRandom } from './seeded-random.ts'
 import { SimDisk } from './sim-disk.ts'
 
 const MAX_PARTITIONS = 4
 const MAX_OPENS = 20
 const TRACE_LENGTH = 400
+/** More than the journal takes. */
+const LARGE_PAYLOAD = 5000
+/** In which a batch is written and synced, or refused. */
+const SOME_ROUNDS = 20
 
 export class LogWorld {
   readonly random: SeededRandom
@@ -145,12 +150,12 @@ export class LogWorld {
     this.#live.addPartition(spec)
   }
 
-  #append(key: number): void {
+  #append(key: number, payloadSize = this.#payloadSize): void {
     const partition = this.#partition(key)
     const known = this.#knownOf(key)
     const count = 1 + this.random.below(3)
     const ids = Array.from({ length: count }, () => this.#nextId++)
-    const recordsView = recordsOf(ids, this.#payloadSize())
+    const recordsView = recordsOf(ids, payloadSize())
     if (!this.#live.hasRoom(recordsView.length)) return
     const given: { value?: Given } = {}
     const number = known.appendCount++
@@ -201,7 +206,7 @@ export class LogWorld {
   }
 
   /** Mostly small; now and then more than the journal takes. */
-  #payloadSize(): number {
+  readonly #payloadSize = (): number => {
     if (this.random.chance(0.03)) return 2000 + this.random.below(3000)
     return this.random.chance(0.3) ? this.random.below(1200) : 8
   }
@@ -212,16 +217,7 @@ export class LogWorld {
     const end = given.baseOffset + BigInt(given.ids.length)
     if (end > known.writtenAck) known.writtenAck = end
     if (!known.isBuffered && end > known.durableAck) known.durableAck = end
-    this.#see(key, known, given, 'ack')
-  }
-
-  #see(key: number, known: Known, { baseOffset, ids }: Given, how: string): void {
-    for (const [index, id] of ids.entries()) {
-      const offset = baseOffset + BigInt(index)
-      const seen = known.seen.get(offset)
-      check(seen === undefined || seen === id, 'J5', `key ${key} offset ${offset} was ${seen}, now ${id} (${how})`)
-      known.seen.set(offset, id)
-    }
+    see(key, known, given, 'ack')
   }
 
   /** A producer's numbers without readings. */
@@ -272,48 +268,25 @@ export class LogWorld {
   // ---- looking ------------------------------------------------------------------------------------------------------
 
   /** A poll from the start: all given below the visible end and above the floor, in order, nothing else. */
-  async #look(key: number): Promise<void> {
+  async #look(key: number, how = 'poll'): Promise<void> {
     const partition = this.#partition(key)
-    await this.#compare(partition, partition.visibleEnd, 'poll')
+    await this.#compare(partition, partition.visibleEnd, how)
     const segments = [...this.#live.partitions.values()].flatMap((each) => each.segments)
     const held = segments.filter(({ index }) => index !== undefined).length
     check(held < 2 || !this.#isShortOfIndexes, 'J17', `${held} segments keep their index in memory`)
   }
 
   async #compare(partition: LogPartition, end: bigint, how: string): Promise<void> {
-    const { key } = partition
+    const { key, messageCount } = partition
     const known = this.#knownOf(key)
-    const given = new Map(known.given.map((each) => [each.baseOffset, each]))
-    const have = new Set<bigint>()
-    let next = partition.logStartOffset
-    let last = -1n
-    let lastTimeUs = 0n
-    for (let round = 0; next < end && round < PATIENCE; round++) {
-      const request = { fromOffset: next, maxCount: 1000, maxBytes: 1 << 20 }
-      const result = await this.#time.finished(Promise.resolve(this.#live.read(partition, request, end)))
-      for (const batch of result.batches) {
-        const { baseOffset } = batch
-        check(baseOffset > last, 'J4', `key ${key} offset ${baseOffset} after ${last} (${how})`)
-        const { appendTimeUs } = batch
-        check(appendTimeUs >= lastTimeUs, 'J4', `key ${key} offset ${baseOffset}: ${appendTimeUs} after ${lastTimeUs}`)
-        last = baseOffset
-        lastTimeUs = appendTimeUs
-        const ids = idsOf(batch)
-        const same = given.get(baseOffset)
-        const isSame = same !== undefined && same.ids.join() === ids.join()
-        check(isSame, 'J3', `key ${key} offset ${baseOffset} ids ${ids}, given ${same?.ids} (${how})`)
-        have.add(baseOffset)
-        if (baseOffset + BigInt(ids.length) <= partition.visibleEnd) this.#see(key, known, { baseOffset, ids }, how)
-      }
-      check(result.nextOffset > next, 'J2', `key ${key}: no progress at ${next} of ${end} (${how})`)
-      next = result.nextOffset
+    const isWhole = end >= partition.watermark.writtenEnd
+    const read = (fromOffset: bigint) => {
+      const request = { fromOffset, maxCount: 1000, maxBytes: 1 << 20 }
+      return this.#time.finished(Promise.resolve(this.#live.read(partition, request, end)))
     }
-    const start = max(partition.logStartOffset, known.droppableTo)
-    for (const { baseOffset, ids } of known.given) {
-      const batchEnd = baseOffset + BigInt(ids.length)
-      if (batchEnd > end || baseOffset < start || isDamaged(known, baseOffset)) continue
-      check(have.has(baseOffset), 'J2', `key ${key} offset ${baseOffset} of ${end} is missing (${how})`)
-    }
+    const count = await compare({ partition, known, end, read, how })
+    if (!isWhole || how === 'poll' || this.counts.rots > 0) return
+    check(count === messageCount, 'J19', `key ${key} has ${count} messages, and says ${messageCount} (${how})`)
   }
 
   #rot(rotOf: (parts: DamageParts) => boolean): void {
@@ -361,6 +334,8 @@ export class LogWorld {
       await this.#checkOpened(before.partitions.get(key), known, key, isUnsafe)
     }
     this.#producers.checkOpened(this.#live.producers, isUnsafe)
+    const { refusedLargeRate = 0 } = this.#options
+    if (refusedLargeRate > 0 && how === 'cut' && this.random.chance(refusedLargeRate)) return this.#planRefusal()
     // What comes first after an open is what rules about sessions are for: now and then the power goes again at once, most
     // of all when the open did not wait any longer for a disk that takes its time.
     if (!this.random.chance(this.#live.journal.hasUnsynced ? 0.6 : 0.1)) return
@@ -380,8 +355,28 @@ export class LogWorld {
     this.#catalog.loseNewest()
   }
 
-  #appendIfThere(key: number): void {
-    if (this.#known.has(key)) this.#append(key)
+  /** Behind the jump that a power cut leaves, a large batch comes first, and the disk is full; then a small one, and a kill. */
+  #planRefusal(): void {
+    const key = [...this.#known].find(([, { isBuffered }]) => isBuffered)?.[0]
+    if (key === undefined) return
+    const { capacity } = this.disk
+    this.#plan.push(
+      async () => {
+        this.disk.capacity = 0
+        this.#appendIfThere(key, () => LARGE_PAYLOAD)
+        await this.#time.passed(SOME_ROUNDS)
+        this.disk.capacity = capacity
+      },
+      async () => {
+        this.#appendIfThere(key, () => 8)
+        await this.#time.passed(SOME_ROUNDS)
+      },
+      () => this.#crash('kill'),
+    )
+  }
+
+  #appendIfThere(key: number, payloadSize = this.#payloadSize): void {
+    if (this.#known.has(key)) this.#append(key, payloadSize)
   }
 
   async #checkOpened(before: LogPartition | undefined, known: Known, key: number, isUnsafe: boolean): Promise<void> {
@@ -438,6 +433,8 @@ export class LogWorld {
           const isOfSegment = event === 'log.segment.damaged'
           if (isOfDamage || isOfSegment || event === 'log.hole.found') this.#isLossTold = true
           check(!isOfSegment || this.counts.rots > 0, 'J2', `nothing was damaged: ${text}`)
+          const isAnyRotten = this.counts.rots > 0 || this.#producers.isJournalDamaged
+          check(event !== 'log.hole.found' || isAnyRotten, 'J2', `nothing was damaged: ${text}`)
           check(!isOfDamage || this.#producers.isJournalDamaged, 'J2', `nothing was damaged: ${text}`)
         },
         settings: SETTINGS,
@@ -482,7 +479,7 @@ export class LogWorld {
     const { all, spareCount } = this.#live.files
     const isMore = all.length > SETTINGS.journal_files
     check(!isMore || spareCount < 2, 'J14', `${all.length} journal files were kept, ${spareCount} of them spare`)
-    for (const key of this.#known.keys()) await this.#look(key)
+    for (const key of this.#known.keys()) await this.#look(key, 'end')
     await this.#time.finished(this.#live.close())
   }
 
