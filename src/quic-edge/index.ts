@@ -29,6 +29,7 @@ import type {
   SessionRequest,
 } from './ports.ts'
 
+export { hostOf } from './core/admission.ts'
 export { limitsOf, plainLimitsOf, QUIC_EDGE_DEFAULTS } from './defaults.ts'
 export { type Certificate, type CertificateSource, loadCertificate } from './io/certificate.ts'
 export { CertificateWatch } from './io/certificate-watch.ts'
@@ -68,7 +69,7 @@ export interface PlainQuicOptions extends EdgeOptions {
 
 /** Who serves the sessions of one path. */
 export interface PathHandler {
-  /** @returns the handlers of the session, or null to close it. */
+  /** @returns the handlers of the session; null where it is refused, and was closed with the reason. */
   opened(session: QuicSession): QuicSessionEvents | null
 }
 
@@ -171,8 +172,7 @@ class EdgeGate implements SessionGate {
 
   opened(session: QuicSession): QuicSessionEvents {
     this.admission.opened(session.peer)
-    const events = this.#paths.get(session.path)?.opened(session) ?? null
-    if (events === null) session.close(0, 'nobody serves this session')
+    const events = this.#paths.get(session.path)?.opened(session)
     return {
       streamOpened: (stream) => events?.streamOpened(stream) ?? null,
       datagram: (bytesView) => events?.datagram(bytesView),

@@ -101,8 +101,8 @@ export interface SessionGate {
   admit(request: SessionRequest): AdmissionStatus
   /** What was admitted came to nothing; without this call it is forgotten after a while. */
   abandoned(request: SessionRequest): void
-  /** @returns the handlers of a session that was admitted, or null to close it. */
-  opened(session: QuicSession): QuicSessionEvents | null
+  /** @returns the handlers of a session that was admitted. */
+  opened(session: QuicSession): QuicSessionEvents
 }
 
 export interface QuicSession {
@@ -163,5 +163,4 @@ export const SESSION_CODES = {
   limitReached: 15,
   shuttingDown: 18,
   idle: 19,
-  internal: 23,
 } as const

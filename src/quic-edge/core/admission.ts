@@ -93,7 +93,7 @@ export class Admission {
  *
  * @param peer `192.0.2.1:40000`, `[2001:db8::1]:40000`, or without brackets.
  */
-function hostOf(peer: string | undefined): string | undefined {
+export function hostOf(peer: string | undefined): string | undefined {
   if (peer === undefined) return undefined
   const host = peer.slice(0, peer.lastIndexOf(':')).replace(/^\[|\]$/g, '')
   if (!host.includes(':') || host.includes('.')) return host

@@ -65,9 +65,7 @@ export class DriverSession implements QuicSession {
       (info) => this.#closed(info.closeCode ?? SESSION_CODES.normal, info.reason ?? ''),
       (error) => this.#closed(SESSION_CODES.normal, messageOf(error)),
     )
-    const events = gate.opened(this)
-    this.#events = events ?? undefined
-    if (events === null) this.close(SESSION_CODES.internal, 'nobody serves this session')
+    this.#events = gate.opened(this)
     void this.#takeStreams()
     void this.#refuseUnidirectional()
     void this.#takeDatagrams()

@@ -45,8 +45,7 @@ export class EngineSession implements QuicSession {
     const connection = this.#connection
     connection.onClosed = (info) => this.#closed(info)
     connection.onStream = (stream) => this.#incoming(stream)
-    this.#events = gate.opened(this) ?? undefined
-    if (this.#events === undefined) this.close(SESSION_CODES.internal, 'nobody serves this session')
+    this.#events = gate.opened(this)
   }
 
   sendDatagram(): 'dropped' {

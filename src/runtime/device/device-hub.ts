@@ -5,7 +5,7 @@
 import { type Clock, systemClock } from '../../clock.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import { type Logger, silentLogger } from '../../logger.ts'
-import type { PathHandler, QuicSession } from '../../quic-edge/index.ts'
+import { hostOf, type PathHandler, type QuicSession } from '../../quic-edge/index.ts'
 import { type Auth, DEFAULT_LIMITS, EDGE_CODES, type EdgeLimits } from '../../sdk/wire/edge/index.ts'
 import { LOSS_REASONS, type LossReason, type Moment } from './core/exchange.ts'
 import { type Loss, LossReports } from './core/loss-reports.ts'
@@ -76,7 +76,15 @@ class Hub implements ConnectionHost {
   }
 
   opened(session: QuicSession): DeviceConnection | null {
-    if (this.#isStopping || !this.#hasRoomFor(session)) return null
+    const refusal = this.#isStopping
+      ? EDGE_CODES.shuttingDown
+      : this.#hasRoomFor(session)
+        ? null
+        : EDGE_CODES.limitReached
+    if (refusal !== null) {
+      session.close(refusal.code, refusal.meaning)
+      return null
+    }
     const connection = new DeviceConnection(session, this)
     this.#connections.add(connection)
     return connection
@@ -207,8 +215,4 @@ class Hub implements ConnectionHost {
 /** Half to one and a half times: devices must not all come back at once. */
 function spread(ms: number): number {
   return Math.round(ms * (0.5 + Math.random()))
-}
-
-function hostOf(peer: string | undefined): string | undefined {
-  return peer?.slice(0, peer.lastIndexOf(':'))
 }

@@ -3,7 +3,13 @@ import { test } from 'node:test'
 import { type Logger, silentLogger } from '../../../../src/logger.ts'
 import type { QuicSession, QuicStream } from '../../../../src/quic-edge/index.ts'
 import { DEVICE_DEFAULTS, startDeviceHub } from '../../../../src/runtime/device/index.ts'
-import { decodeFrame, EdgeFrameAssembler, encodeFrame, type Frame } from '../../../../src/sdk/wire/edge/index.ts'
+import {
+  decodeFrame,
+  EDGE_CODES,
+  EdgeFrameAssembler,
+  encodeFrame,
+  type Frame,
+} from '../../../../src/sdk/wire/edge/index.ts'
 import { MemoryDeviceBroker } from '../../../support/memory-device-broker.ts'
 
 const alias: Frame = { type: 'alias', alias: 1, topic: 'sensors/a', kind: 0 }
@@ -77,6 +83,17 @@ test('a device that gives up one reading after the other is told of in one line'
   ])
 })
 
+test('strangers from one network are bounded, and the one that is refused is told why', () => {
+  const { connect } = bench()
+  const { maxUnknownSessionsPerPeer, maxUnknownSessions } = DEVICE_DEFAULTS
+  const fromOneNetwork = Array.from({ length: maxUnknownSessionsPerPeer }, (_, at) => connect(`[2001:db8::${at}]:4000`))
+  assert.ok(fromOneNetwork.every((link) => link.closedWith() === undefined))
+  assert.equal(connect('[2001:db8::ffff]:4000').closedWith(), EDGE_CODES.limitReached.code)
+  for (let at = maxUnknownSessionsPerPeer; at < maxUnknownSessions; at++)
+    assert.equal(connect(`192.0.2.${at}:4000`).closedWith(), undefined)
+  assert.equal(connect('198.51.100.1:4000').closedWith(), EDGE_CODES.limitReached.code)
+})
+
 interface Link {
   readonly got: Frame[]
   send(...frames: Frame[]): void
@@ -87,11 +104,11 @@ interface Link {
 }
 
 /** Sessions of one stream each, without a network. */
-function bench(logger: Logger = silentLogger): { broker: MemoryDeviceBroker; connect(): Link } {
+function bench(logger: Logger = silentLogger): { broker: MemoryDeviceBroker; connect(peer?: string): Link } {
   const broker = new MemoryDeviceBroker()
   const hub = startDeviceHub({ broker, logger })
   let sessions = 0
-  const connect = (): Link => {
+  const connect = (peer?: string): Link => {
     const got: Frame[] = []
     let closedWith: number | undefined
     const assembler = new EdgeFrameAssembler(65_535)
@@ -106,7 +123,7 @@ function bench(logger: Logger = silentLogger): { broker: MemoryDeviceBroker; con
       reset() {},
       grant() {},
     }
-    const session = { id: ++sessions, path: '/edge', peer: undefined, close: (code: number) => (closedWith = code) }
+    const session = { id: ++sessions, path: '/edge', peer, close: (code: number) => (closedWith = code) }
     const events = hub.pathHandler.opened(session as unknown as QuicSession)
     const reading = events?.streamOpened(stream)
     return {
