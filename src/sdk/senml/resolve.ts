@@ -23,6 +23,7 @@ const RELATIVE_BELOW = 2 ** 28
 const NAME = /^[A-Za-z0-9][A-Za-z0-9\-:./_]*$/
 const VALUE_LABELS = ['v', 'vs', 'vb', 'vd'] as const
 const SECOND_US = 1e6
+const RELATIVE_BELOW_US = BigInt(RELATIVE_BELOW * SECOND_US)
 
 /**
  * @param nowUs taken for records without a time, and as the start of relative ones; µs since the Unix epoch.
@@ -53,18 +54,27 @@ export function resolveSenml(pack: SenmlPack, nowUs: bigint): Reading[] {
   })
 }
 
-/** @returns a pack that resolves to the same readings: name, unit and time are written once where they repeat. */
+/**
+ * @param baseName written once where the name of every reading begins with it; else each is written whole.
+ * @returns a pack that resolves to the same readings: name, unit and time are written once where they repeat.
+ * @throws {EdgeError} EDGE_READING_INVALID for a time before mid-1978, which SenML takes for one relative to now.
+ */
 export function senmlOfReadings(readings: readonly Reading[], baseName = ''): SenmlPack {
   const first = readings[0]
   if (first === undefined) return []
+  readings.forEach(({ timeUs }, index) => {
+    if (timeUs < RELATIVE_BELOW_US)
+      throw invalid(index, `a time from ${RELATIVE_BELOW_US} µs since 1970 on`, `${timeUs}`)
+  })
+  const base = readings.every(({ name }) => name.startsWith(baseName)) ? baseName : ''
   const baseSeconds = Number(first.timeUs) / SECOND_US
   const unit = readings.every((reading) => reading.unit === first.unit) ? first.unit : undefined
   return readings.map((reading, index) => {
     const isFirst = index === 0
-    const name = reading.name.startsWith(baseName) ? reading.name.slice(baseName.length) : reading.name
+    const name = reading.name.slice(base.length)
     const offset = Number(reading.timeUs - first.timeUs) / SECOND_US
     return {
-      ...(isFirst && baseName !== '' ? { bn: baseName } : {}),
+      ...(isFirst && base !== '' ? { bn: base } : {}),
       ...(isFirst ? { bt: baseSeconds } : {}),
       ...(isFirst && unit !== undefined ? { bu: unit } : {}),
       ...(name === '' ? {} : { n: name }),

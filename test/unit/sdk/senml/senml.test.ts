@@ -84,6 +84,20 @@ test('readings become a pack that resolves to them again', () => {
   assert.equal(pack[1]?.u, undefined)
 })
 
+test('a base name that not every reading has renames none of them', () => {
+  const readings = ['dev:temp', 'gw:load'].map((name) => ({ name, value: 1, timeUs: NOW_US }))
+  const again = resolveSenml(senmlOfReadings(readings, 'dev:'), 0n)
+  assert.deepEqual(again, readings)
+})
+
+test('a reading of a time that SenML takes for one relative to now is refused', () => {
+  const at = (timeUs: bigint) => ({ name: 'dev:temp', value: 1, timeUs })
+  const leastUs = BigInt(2 ** 28) * 1_000_000n
+  assert.deepEqual(resolveSenml(senmlOfReadings([at(leastUs)]), NOW_US), [at(leastUs)])
+  for (const readings of [[at(300_000_000n)], [at(NOW_US), at(leastUs - 1n)]])
+    assert.throws(() => senmlOfReadings(readings), { code: 'EDGE_READING_INVALID' })
+})
+
 test('decimal fractions are exact numbers', () => {
   const pack = decodeSenmlCbor(Uint8Array.fromHex('81a2006161' + '02' + 'c4822119' + '086d'))
   assert.equal(pack[0]?.v, 21.57)
