@@ -4,6 +4,7 @@
  */
 import { spawn } from 'node:child_process'
 import { cFunctions } from '../c-library.ts'
+import { MAX_TIMER_MS } from '../long-timer.ts'
 
 export interface ServiceNotifier {
   /** The start goes on: it may take as long as it does so. Called as often as it may be, told every few seconds. */
@@ -61,7 +62,7 @@ export function createServiceNotifier(environment: NodeJS.ProcessEnv = process.e
 function watchdogIntervalMs(environment: NodeJS.ProcessEnv): number | null {
   const timeoutUs = Number(environment.WATCHDOG_USEC ?? 0)
   const isForUs = environment.WATCHDOG_PID === undefined || Number(environment.WATCHDOG_PID) === process.pid
-  return isForUs && timeoutUs > 0 ? timeoutUs / 2000 : null
+  return isForUs && timeoutUs > 0 ? Math.min(MAX_TIMER_MS, timeoutUs / 2000) : null
 }
 
 function sender(socketPath: string): Send {

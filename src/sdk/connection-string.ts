@@ -9,6 +9,7 @@
  * IPv6 address may stand in brackets, and the port may be left out.
  */
 import { EdgeError } from '../errors.ts'
+import { DAY_MS } from '../setting.ts'
 import { SDK_DEFAULTS } from './defaults.ts'
 import { parseDuration } from './duration.ts'
 
@@ -81,6 +82,15 @@ export const DEFAULT_CONNECTION_OPTIONS: ConnectionOptions = {
   device: '',
 }
 
+/** No wait of a connection is longer: above 25 days a timer would fire at once. */
+const MAX_DURATION_MS = DAY_MS
+/** Nobody answers within less. */
+const MIN_TIMEOUT_MS = 1
+/** Shorter would be no pause at all: a server that is away would be dialed without end. */
+const MIN_RECONNECTION_INTERVAL_MS = 10
+/** Shorter would keep both sides busy with pings; zero means none. */
+const MIN_HEARTBEAT_INTERVAL_MS = 10
+
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 type OptionReader = (options: Mutable<ConnectionOptions>, value: string) => void
 
@@ -116,18 +126,22 @@ const OPTION_READERS: Readonly<Record<string, OptionReader>> = {
   reconnection_retries: readRetries,
   reconnection_max_retries: readRetries,
   reconnection_interval: (options, value) => {
-    options.reconnectionIntervalMs = readDurationMs('reconnection_interval', value)
+    options.reconnectionIntervalMs = readDurationMs('reconnection_interval', value, MIN_RECONNECTION_INTERVAL_MS)
   },
   reestablish_after: readReestablishAfter,
   reconnection_reestablish_after: readReestablishAfter,
   heartbeat_interval: (options, value) => {
-    options.heartbeatIntervalMs = readDurationMs('heartbeat_interval', value)
+    const intervalMs = readDurationMs('heartbeat_interval', value)
+    if (intervalMs > 0 && intervalMs < MIN_HEARTBEAT_INTERVAL_MS) {
+      throw bad('heartbeat_interval', `0, or at least ${MIN_HEARTBEAT_INTERVAL_MS}ms`, value)
+    }
+    options.heartbeatIntervalMs = intervalMs
   },
   connect_timeout: (options, value) => {
-    options.connectTimeoutMs = readDurationMs('connect_timeout', value)
+    options.connectTimeoutMs = readDurationMs('connect_timeout', value, MIN_TIMEOUT_MS)
   },
   request_timeout: (options, value) => {
-    options.requestTimeoutMs = readDurationMs('request_timeout', value)
+    options.requestTimeoutMs = readDurationMs('request_timeout', value, MIN_TIMEOUT_MS)
   },
   device: (options, value) => {
     if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(value)) {
@@ -227,10 +241,14 @@ function readFlag(name: string, value: string): boolean {
   throw bad(name, 'true or false', value)
 }
 
-function readDurationMs(name: string, value: string): number {
+function readDurationMs(name: string, value: string, minMs = 0): number {
   const durationUs = parseDuration(value)
   if (durationUs === undefined) throw bad(name, 'a duration such as 5s or 500ms', value)
-  return durationUs / 1000
+  const durationMs = durationUs / 1000
+  if (durationMs < minMs || durationMs > MAX_DURATION_MS) {
+    throw bad(name, `${minMs}ms to ${MAX_DURATION_MS / DAY_MS}d`, value)
+  }
+  return durationMs
 }
 
 function bad(what: string, expected: string, found: string): EdgeError {

@@ -14,6 +14,8 @@ export const SDK_DEFAULTS = {
   /** Short: after a restart of a server, members of a group are to be back within seconds, however long it was away. */
   reconnectionIntervalMaxMs: 3000,
   reestablishAfterMs: 5000,
+  /** A read is asked for on so many connections that are lost over it: it may be what makes the server hang up. */
+  readConnections: 3,
   /** Requests that wait for an answer on one connection, and those queued behind them. */
   maxInFlight: 16,
   maxQueuedRequests: 1024,
@@ -50,5 +52,7 @@ export const SDK_DEFAULTS = {
   deviceAnswerTimeoutMs: 8000,
   deviceReconnectMinMs: 1000,
   deviceReconnectMaxMs: 60_000,
+  /** An edge that asks for a longer pause is asked again all the same: it may have meant another unit, or have got well since. */
+  devicePauseMaxMs: 3_600_000,
   stableAfterMs: 60_000,
 } as const

@@ -1,10 +1,11 @@
 /**
  * A client that stays connected: dials again with growing pauses, logs in each time, and lets requests wait meanwhile.
- * Requests that read are repeated on the next connection; a write whose answer was lost fails with EDGE_CONNECTION_LOST,
+ * Requests that read are repeated on the next connection, on a few at most; a write whose answer was lost fails with EDGE_CONNECTION_LOST,
  * since only the caller knows whether doing it twice is harmless.
  */
 import { type Clock, systemClock, US_MS } from '../../clock.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
+import { setLongTimeout } from '../../long-timer.ts'
 import { randomId } from '../../random-id.ts'
 import { GroupsApi } from '../api/groups.ts'
 import { MessagesApi } from '../api/messages.ts'
@@ -104,13 +105,14 @@ export class Client implements Requester, AsyncDisposable {
     body: RequestBody<C>,
     options: RequestOptions = {},
   ): Promise<ResponseBody<C>> {
-    for (;;) {
+    for (let lostCount = 1; ; lostCount++) {
       const connection = this.#connection ?? (await this.#nextConnection(options.timeoutMs))
       try {
         return await connection.request(code, body, options)
       } catch (error) {
         const isLost = error instanceof EdgeError && error.code === 'EDGE_CONNECTION_LOST'
-        if (!isLost || !isReadOnly(code, body) || this.#state === 'closed') throw error
+        const isAgain = isReadOnly(code, body) && lostCount < SDK_DEFAULTS.readConnections
+        if (!isLost || !isAgain || this.#state === 'closed') throw error
         if (this.#connection === connection) this.#connection = null
       }
     }
@@ -227,13 +229,13 @@ export class Client implements Requester, AsyncDisposable {
     }
     const { promise, resolve, reject } = Promise.withResolvers<Connection>()
     const waiter = { resolve, reject }
-    const timer = setTimeout(() => {
+    const stopTimer = setLongTimeout(() => {
       const index = this.#waiters.indexOf(waiter)
       if (index >= 0) this.#waiters.splice(index, 1)
       reject(new EdgeError('EDGE_UPSTREAM_TIMEOUT', `no connection within ${timeoutMs} ms`))
     }, timeoutMs)
     this.#waiters.push(waiter)
-    return promise.finally(() => clearTimeout(timer))
+    return promise.finally(stopTimer)
   }
 
   #failWaiters(error: EdgeError): void {

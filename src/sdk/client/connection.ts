@@ -4,6 +4,7 @@
  */
 import { type Clock, US_MS } from '../../clock.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
+import { MAX_TIMER_MS } from '../../long-timer.ts'
 import type { ConnectionCredentials, Generation } from '../connection-string.ts'
 import { SDK_DEFAULTS } from '../defaults.ts'
 import type { Dial, Transport } from '../transport/transport.ts'
@@ -260,11 +261,14 @@ export class Connection {
   #startHeartbeat(): void {
     const intervalMs = this.#settings.heartbeatIntervalMs
     if (intervalMs === 0 || this.#error) return
-    this.#heartbeat = setInterval(() => {
-      const isIdle = this.#settings.clock.monotonicUs() - this.#lastSentUs >= (intervalMs * US_MS) / 2
-      // A ping that fails ends the connection by itself.
-      if (isIdle && this.inFlight === 0) this.request(CODE.ping, null).catch(() => {})
-    }, intervalMs)
+    this.#heartbeat = setInterval(
+      () => {
+        const isIdle = this.#settings.clock.monotonicUs() - this.#lastSentUs >= (intervalMs * US_MS) / 2
+        // A ping that fails ends the connection by itself.
+        if (isIdle && this.inFlight === 0) this.request(CODE.ping, null).catch(() => {})
+      },
+      Math.min(MAX_TIMER_MS, intervalMs),
+    )
     this.#heartbeat.unref?.()
   }
 
@@ -341,7 +345,8 @@ export class Connection {
     const deadlineUs = this.#session.table.nextDeadlineUs
     if (deadlineUs === null || this.#error) return
     const waitMs = Math.max(0, (deadlineUs - this.#settings.clock.monotonicUs()) / US_MS)
-    this.#timer = setTimeout(() => this.#checkDeadlines(), waitMs + 1)
+    // One that comes too early is armed anew.
+    this.#timer = setTimeout(() => this.#checkDeadlines(), Math.min(MAX_TIMER_MS, waitMs + 1))
   }
 
   #checkDeadlines(): void {

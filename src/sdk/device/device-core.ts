@@ -31,6 +31,7 @@ import {
 } from '../wire/edge/index.ts'
 import { refuseLarger, refuseUnreadable } from './frame-checks.ts'
 import { type LaneBounds, type LaneEntry, LaneQueue } from './lane-queue.ts'
+import { fitsWindow, windowsOf } from './lane-windows.ts'
 import { goingOnAt, ofLog } from './resumed-subscription.ts'
 
 /** Lanes that share a window take each frame that is not too large by itself. */
@@ -316,7 +317,7 @@ export class DeviceCore {
       case 'pong':
         return this.#pong(frame)
       case 'bye':
-        return [{ type: 'bye', error: errorOfCode(frame.code, frame.uri ?? ''), pauseMs: frame.pauseMs }]
+        return [{ type: 'bye', error: errorOfCode(frame.code, frame.uri ?? ''), pauseMs: pauseOf(frame.pauseMs) }]
       case 'error':
         return this.#error(frame)
       default:
@@ -352,7 +353,7 @@ export class DeviceCore {
     if (queue === undefined) return []
     if (frame.retryMs !== null) {
       queue.rewindTo(frame.first)
-      queue.holdUntilUs = nowUs + frame.retryMs * MS_US
+      queue.holdUntilUs = nowUs + pauseOf(frame.retryMs) * MS_US
       queue.heldAlias = frame.code === EDGE_CODES.notFound.code ? queue.aliasAt(frame.first) : null
       if (queue.heldAlias !== null) this.#declareAgain(queue.heldAlias)
       return []
@@ -437,22 +438,11 @@ export class DeviceCore {
     for (const queue of this.#lanes) {
       if (queue.holdUntilUs > nowUs) continue
       const entry = queue.takeNext(
-        (sizeBytes, count) => this.#fitsFlight(sizeBytes) && this.#fitsWindow(queue, sizeBytes, count),
+        (sizeBytes, count) => this.#fitsFlight(sizeBytes) && fitsWindow(this.#windows, this.#lanes, queue, sizeBytes, count),
       )
       if (entry !== null) return entry.frameBytes ?? skipFrame(queue.lane, entry)
     }
     return null
-  }
-
-  #fitsWindow(queue: LaneQueue, sizeBytes: number, count: number): boolean {
-    const isAlarm = queue.lane === LANES.alarm
-    const window = isAlarm ? this.#windows.alarm : this.#windows.shared
-    const lanes = this.#lanes.filter(({ lane }) => (lane === LANES.alarm) === isAlarm)
-    const bytes = lanes.reduce((sum, lane) => sum + lane.unackedBytes, 0)
-    const readings = lanes.reduce((sum, lane) => sum + lane.unackedReadings, 0)
-    // Queued for a larger window than the edge has: alone it is taken all the same.
-    if (bytes === 0) return window.bytes > 0 && window.readings > 0
-    return bytes + sizeBytes <= window.bytes && readings + count <= window.readings
   }
 
   /** Before `welcome` the edge keeps no more than one small flight of us. */
@@ -474,12 +464,7 @@ export class DeviceCore {
   }
 }
 
-function windowsOf(limits: EdgeLimits) {
-  return { alarm: { ...ALARM_WINDOW }, shared: { bytes: limits.windowBytes, readings: limits.windowReadings } } as {
-    alarm: { bytes: number; readings: number }
-    shared: { bytes: number; readings: number }
-  }
-}
+const pauseOf = (askedMs: number): number => Math.min(SDK_DEFAULTS.devicePauseMaxMs, askedMs)
 
 function skipFrame(lane: number, entry: LaneEntry): Uint8Array {
   return encodeFrame({ type: 'skip', lane, first: entry.first, count: entry.count, why: entry.why })

@@ -4,6 +4,7 @@
  */
 import { type Clock, systemClock, US_MS } from '../../clock.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
+import { MAX_TIMER_MS } from '../../long-timer.ts'
 import { Backoff } from '../client/retry.ts'
 import { SDK_DEFAULTS } from '../defaults.ts'
 import { sleep } from '../sleep.ts'
@@ -290,12 +291,15 @@ export class Device implements AsyncDisposable {
     if (session.carrier === 'quic' || probeQuic === undefined) return () => {}
     let timer: ReturnType<typeof setTimeout>
     const probeLater = (): void => {
-      timer = setTimeout(async () => {
-        const isBack = await probeQuic(this.#abort.signal).catch(() => false)
-        if (this.#session !== session) return
-        if (isBack) session.abort()
-        else probeLater()
-      }, probeIntervalMs)
+      timer = setTimeout(
+        async () => {
+          const isBack = await probeQuic(this.#abort.signal).catch(() => false)
+          if (this.#session !== session) return
+          if (isBack) session.abort()
+          else probeLater()
+        },
+        Math.min(MAX_TIMER_MS, probeIntervalMs),
+      )
       timer.unref()
     }
     probeLater()

@@ -1,8 +1,6 @@
 /** One wake-up at a time of the monotonic clock, set anew as often as needed; keeps no process alive. */
 import { type Clock, US_MS } from '../../clock.ts'
-
-/** `setTimeout` takes no longer waits: what is due later is waited for in several. */
-const MAX_TIMER_MS = 2 ** 31 - 1
+import { MAX_TIMER_MS } from '../../long-timer.ts'
 
 export class WakeTimer {
   readonly #clock: Clock

@@ -319,3 +319,17 @@ test('a subscription goes on behind what has come when the session is another, a
     [8n, { maxMessages: 2, incarnation: 9 }],
   ])
 })
+
+test('an edge that asks for months of pause is asked again within an hour', () => {
+  const { core, publish } = deviceWith()
+  core.opened(0, 0)
+  core.received(welcome(null), 1)
+  publish(1)
+  sent(core)
+  const monthsMs = 3_000_000_000
+  core.received({ type: 'nack', lane: 1, first: 1, count: 1, code: EDGE_CODES.noRoom.code, retryMs: monthsMs }, 0)
+  assert.deepEqual(sequences(sent(core, 3_599_000_000)), [])
+  assert.deepEqual(sequences(sent(core, 3_600_000_000)), [1])
+  const [bye] = core.received({ type: 'bye', code: 0, pauseMs: monthsMs }, 4_000_000_000)
+  assert.deepEqual(bye, { type: 'bye', error: null, pauseMs: 3_600_000 })
+})
