@@ -4,9 +4,13 @@
  *
  * One batch is on its way at a time, so order holds. A batch whose answer was lost is sent again with the same ids: it may
  * then be stored twice, unless the topic recognises ids (at least once).
+ *
+ * With a spool a message is sent once it is on disk, and leaves it when the server has taken it or refuses it for what it
+ * holds. Whatever else goes wrong is told to the caller and tried again: what comes behind it waits, so that order holds.
  */
 import { US_MS } from '../../clock.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
+import { setLongTimeout } from '../../long-timer.ts'
 import { randomId } from '../../random-id.ts'
 import type { MessagesApi } from '../api/messages.ts'
 import { SDK_DEFAULTS } from '../defaults.ts'
@@ -17,6 +21,7 @@ import { MAX_ORIGIN_SPAN_US } from '../wire/record-slice.ts'
 import type { Client } from './client.ts'
 import { type OutgoingMessage, packMessages, refuseUnsendable } from './messages.ts'
 import { Backoff } from './retry.ts'
+import { sequelOf } from './send-failure.ts'
 
 export interface ProducerOptions {
   readonly stream: Identifier
@@ -30,10 +35,12 @@ export interface ProducerOptions {
   readonly bufferBytes?: number
   /** What a full buffer does: makes the caller wait, refuses the message, or gives up the oldest one. Default: wait. */
   readonly overflow?: 'wait' | 'reject' | 'drop-oldest'
-  /** Attempts after the first; null = as long as the producer lives. */
+  /** Attempts after the first; null = as long as the producer lives. With a spool callers are told then, and it goes on. */
   readonly retries?: number | null
   /** Keeps unsent messages over a restart of the program; see `openSpoolFile`. */
   readonly spool?: Spool
+  /** Told of each message that left the spool since the server refuses what it holds; of an earlier run nobody else would be. */
+  readonly onRefused?: (message: SpooledMessage, error: EdgeError) => void
 }
 
 /** Where unsent messages are kept beside memory. */
@@ -56,15 +63,20 @@ export interface SpooledMessage extends OutgoingMessage {
 
 /** A caller whose message has no room yet. */
 interface RoomWaiter {
+  readonly number: number
   readonly sizeBytes: number
   enter(): void
 }
 
 interface Entry {
+  /** In the order of the calls. */
+  readonly number: number
   readonly message: SpooledMessage
   readonly sizeBytes: number
-  /** Whether the spool has it; null without one. */
-  readonly spooled: Promise<boolean> | null
+  /** Resolves when the spool has it; null without one, and for what it had before. */
+  readonly spooling: Promise<void> | null
+  /** Not before the spool has it. */
+  isSendable: boolean
   resolve(confirmation: SendConfirmation | null): void
   reject(error: EdgeError): void
 }
@@ -79,17 +91,25 @@ export class Producer implements AsyncDisposable {
   readonly #queue: Entry[] = []
   /** First come, first served. */
   readonly #roomWaiters: RoomWaiter[] = []
-  readonly #idleWaiters: (() => void)[] = []
+  readonly #flushers: (() => void)[] = []
   readonly #abort = new AbortController()
   #bufferedBytes = 0
   #inFlightCount = 0
-  /** How many of those the spool has. */
-  #spooledAhead = Promise.resolve(0)
   #isSending = false
-  #timer: ReturnType<typeof setTimeout> | null = null
+  #stopLinger: (() => void) | null = null
   #isClosing = false
   #closing: Promise<void> | undefined
   #droppedCount = 0
+  #refusedCount = 0
+  #heldUpBy: EdgeError | null = null
+  /** Of the newest message. */
+  #lastNumber = 0
+  /** Nothing up to this one waits for company. */
+  #flushUpTo = 0
+  /** Callers up to this one know that the spool keeps what the server did not take. */
+  #toldUpTo = 0
+  /** A batch has no more messages while the server refuses or does not get larger ones. */
+  #mostCount = Number.POSITIVE_INFINITY
   /** What the spool was told last: it counts from the oldest, so it is told one after the other. */
   #spoolTold: Promise<void> = Promise.resolve()
 
@@ -106,7 +126,7 @@ export class Producer implements AsyncDisposable {
       client.random,
     )
     const nobody = { resolve: () => {}, reject: () => {} }
-    for (const message of options.spool?.pending ?? []) this.#push(message, Promise.resolve(true), nobody)
+    for (const message of options.spool?.pending ?? []) this.#push(message, ++this.#lastNumber, null, nobody)
     this.#schedule()
   }
 
@@ -123,12 +143,23 @@ export class Producer implements AsyncDisposable {
     return this.#droppedCount
   }
 
+  /** Spooled messages that left the spool since the server refuses what they hold. */
+  get refusedCount(): number {
+    return this.#refusedCount
+  }
+
+  /** Why the server does not take what the spool keeps, at the last attempt; null while it does. */
+  get heldUpBy(): EdgeError | null {
+    return this.#heldUpBy
+  }
+
   /**
    * Queues a message.
    *
    * @returns when the server has taken it, with its place where the server tells (newer generation).
    * @throws {EdgeError} EDGE_BACKPRESSURE (buffer full, or dropped for newer ones), EDGE_MESSAGE_TOO_LARGE and what else no
-   *   server takes, the server's refusal, EDGE_SHUTTING_DOWN.
+   *   server takes, the server's refusal, EDGE_SHUTTING_DOWN; EDGE_IO when the spool does not take it: it is not sent then. With
+   *   `details.isKept` the spool has it: this producer goes on trying, or the next one that opens the spool does.
    */
   async send(message: OutgoingMessage): Promise<SendConfirmation | null> {
     refuseUnsendable(message)
@@ -147,25 +178,38 @@ export class Producer implements AsyncDisposable {
   }
 
   /** Queues it within the turn of the call. */
-  async #enter(message: SpooledMessage): Promise<SendConfirmation | null> {
-    if (this.#isClosing) throw new EdgeError('EDGE_SHUTTING_DOWN', 'the producer was closed')
+  async #enter(message: SpooledMessage, number = ++this.#lastNumber): Promise<SendConfirmation | null> {
+    if (this.#isClosing || this.#abort.signal.aborted)
+      throw new EdgeError('EDGE_SHUTTING_DOWN', 'the producer was closed')
     const { promise, ...caller } = Promise.withResolvers<SendConfirmation | null>()
-    const spooling = this.#options.spool?.append(message)
-    const isSpooled = spooling?.then(
-      () => true,
-      () => false,
-    )
-    this.#push(message, isSpooled ?? null, caller)
-    this.#schedule()
     promise.catch(() => {}) // told below, unless the spool fails first
-    await spooling
+    const spooling = this.#options.spool?.append(message) ?? null
+    const entry = this.#push(message, number, spooling, caller)
+    this.#schedule()
+    if (spooling !== null) await this.#spooled(entry, spooling)
     return await promise
   }
 
-  /** Resolves when everything queued so far has been taken or given up. */
+  /** @throws what the spool says: then it was not sent and will not be. */
+  async #spooled(entry: Entry, spooling: Promise<void>): Promise<void> {
+    try {
+      await spooling
+    } catch (error) {
+      const index = this.#queue.lastIndexOf(entry)
+      if (index >= 0) this.#remove(index, 1)
+      throw error
+    }
+    entry.isSendable = true
+    this.#schedule()
+  }
+
+  /** Resolves when everything queued so far has been taken or given up, or the spool keeps it and its callers were told why. */
   async flush(): Promise<void> {
-    this.#sendNow()
-    while (this.#queue.length > 0) await new Promise<void>((resolve) => this.#idleWaiters.push(resolve))
+    const number = this.#lastNumber
+    this.#flushUpTo = number
+    this.#schedule()
+    while (!this.#isToldUpTo(number)) await new Promise<void>((resolve) => this.#flushers.push(resolve))
+    await this.#spoolTold
   }
 
   /** Flushes within `timeoutMs` (0: sends nothing more), then gives up what is left; a spool keeps it. A second call waits for the first. */
@@ -178,16 +222,23 @@ export class Producer implements AsyncDisposable {
     this.#isClosing = true
     this.#letIn()
     if (timeoutMs > 0) {
-      const timer = setTimeout(() => this.#abort.abort(), timeoutMs)
+      const stopTimer = setLongTimeout(() => this.#abort.abort(), timeoutMs)
       await Promise.race([this.flush(), aborted(this.#abort.signal)])
-      clearTimeout(timer)
+      stopTimer()
     }
-    this.#abort.abort()
-    if (this.#timer !== null) clearTimeout(this.#timer)
-    const error = new EdgeError('EDGE_SHUTTING_DOWN', 'the producer was closed before the server took the message')
-    for (const entry of this.#queue.splice(0)) entry.reject(error)
+    this.#end(new EdgeError('EDGE_SHUTTING_DOWN', 'the producer was closed before the server took the message'))
     await this.#spoolTold
     await this.#options.spool?.close()
+  }
+
+  /** Nothing more is sent; a spool keeps what is left. */
+  #end(error: EdgeError): void {
+    this.#abort.abort()
+    this.#stopLinger?.()
+    const told = this.#kept(error)
+    for (const entry of this.#queue.splice(0)) entry.reject(told)
+    this.#letIn()
+    this.#wakeFlushers()
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -196,16 +247,32 @@ export class Producer implements AsyncDisposable {
 
   // ---- buffer ------------------------------------------------------------------------------------------------------------
 
-  #push(message: SpooledMessage, spooled: Entry['spooled'], caller: Pick<Entry, 'resolve' | 'reject'>): void {
-    const sizeBytes = sizeOf(message)
-    this.#queue.push({ message, sizeBytes, spooled, ...caller })
-    this.#bufferedBytes += sizeBytes
+  #push(
+    message: SpooledMessage,
+    number: number,
+    spooling: Entry['spooling'],
+    caller: Pick<Entry, 'resolve' | 'reject'>,
+  ): Entry {
+    const entry = { message, number, sizeBytes: sizeOf(message), spooling, isSendable: spooling === null, ...caller }
+    this.#queue.push(entry)
+    this.#bufferedBytes += entry.sizeBytes
+    return entry
+  }
+
+  /** Takes entries out of the queue: what waits for room gets it, and who flushes hears of it. */
+  #remove(index: number, count: number): Entry[] {
+    const removed = this.#queue.splice(index, count)
+    for (const { sizeBytes } of removed) this.#bufferedBytes -= sizeBytes
+    this.#letIn()
+    this.#wakeFlushers()
+    return removed
   }
 
   /** One message always has room, however large, so that nothing waits for ever. */
   #hasRoom(sizeBytes: number): boolean {
     const limit = this.#options.bufferBytes ?? SDK_DEFAULTS.producerBufferBytes
-    return this.#isClosing || this.#queue.length === 0 || this.#bufferedBytes + sizeBytes <= limit
+    const isOver = this.#isClosing || this.#abort.signal.aborted
+    return isOver || this.#queue.length === 0 || this.#bufferedBytes + sizeBytes <= limit
   }
 
   #enterLater(message: SpooledMessage, sizeBytes: number): Promise<SendConfirmation | null> {
@@ -213,8 +280,9 @@ export class Producer implements AsyncDisposable {
       const text = `buffer: ${this.#roomWaiters.length} messages wait for room already, expected that some of them are awaited`
       return Promise.reject(new EdgeError('EDGE_BACKPRESSURE', text))
     }
+    const number = ++this.#lastNumber
     return new Promise((resolve) => {
-      this.#roomWaiters.push({ sizeBytes, enter: () => resolve(this.#enter(message)) })
+      this.#roomWaiters.push({ number, sizeBytes, enter: () => resolve(this.#enter(message, number)) })
     })
   }
 
@@ -232,53 +300,68 @@ export class Producer implements AsyncDisposable {
       const message = `buffer: ${this.#bufferedBytes} bytes wait already, no room for ${sizeBytes} more`
       throw new EdgeError('EDGE_BACKPRESSURE', message)
     }
-    const [oldest] = this.#queue.splice(this.#inFlightCount, 1)
+    const [oldest] = this.#remove(this.#inFlightCount, 1)
     if (oldest === undefined) return
-    this.#bufferedBytes -= oldest.sizeBytes
     this.#droppedCount += 1
     oldest.reject(new EdgeError('EDGE_BACKPRESSURE', 'given up to make room for newer messages'))
     // A server that is away for days holds up the batch on its way for as long: nobody keeps what goes behind it.
-    if (oldest.spooled !== null) await this.#gaveUp(oldest.spooled, this.#spooledAhead)
+    await this.#gaveUp(oldest.spooling, this.#inFlightCount)
+  }
+
+  // ---- flushing ----------------------------------------------------------------------------------------------------------
+
+  #isToldUpTo(number: number): boolean {
+    const oldest = this.#queue[0] ?? this.#roomWaiters[0]
+    return number <= this.#toldUpTo || oldest === undefined || number < oldest.number
+  }
+
+  #wakeFlushers(): void {
+    for (const wake of this.#flushers.splice(0)) wake()
   }
 
   // ---- sending -----------------------------------------------------------------------------------------------------------
 
   #schedule(): void {
-    if (this.#isSending || this.#queue.length === 0) return
+    const [oldest] = this.#queue
+    if (this.#isSending || oldest === undefined) return
     const isFull =
       this.#queue.length >= (this.#options.batchCount ?? SDK_DEFAULTS.producerBatchCount) ||
       this.#bufferedBytes >= (this.#options.batchBytes ?? SDK_DEFAULTS.producerBatchBytes)
     const lingerMs = this.#options.lingerMs ?? SDK_DEFAULTS.producerLingerMs
-    if (isFull || lingerMs === 0) this.#sendNow()
-    else this.#timer ??= setTimeout(() => this.#sendNow(), lingerMs)
+    if (isFull || lingerMs === 0 || oldest.number <= this.#flushUpTo) this.#sendNow()
+    else this.#stopLinger ??= setLongTimeout(() => this.#sendNow(), lingerMs)
   }
 
   #sendNow(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer)
-    this.#timer = null
+    this.#stopLinger?.()
+    this.#stopLinger = null
     if (!this.#isSending) void this.#drain()
   }
 
   async #drain(): Promise<void> {
     this.#isSending = true
-    while (this.#queue.length > 0 && !this.#abort.signal.aborted) {
+    while (!this.#abort.signal.aborted) {
       const batch = this.#nextBatch()
       this.#inFlightCount = batch.length
-      this.#spooledAhead = spooledOf(batch)
+      if (batch.length === 0) break
       await this.#sendBatch(batch)
     }
     this.#isSending = false
-    for (const wake of this.#idleWaiters.splice(0)) wake()
   }
 
   #nextBatch(): Entry[] {
-    const maxCount = this.#options.batchCount ?? SDK_DEFAULTS.producerBatchCount
+    const maxCount = Math.min(this.#mostCount, this.#options.batchCount ?? SDK_DEFAULTS.producerBatchCount)
     const maxBytes = this.#options.batchBytes ?? SDK_DEFAULTS.producerBatchBytes
     const batch: Entry[] = []
     let sizeBytes = 0
     const origins = new OriginSpan()
     for (const entry of this.#queue) {
-      if (batch.length === maxCount || (batch.length > 0 && sizeBytes + entry.sizeBytes > maxBytes)) break
+      if (
+        !entry.isSendable ||
+        batch.length === maxCount ||
+        (batch.length > 0 && sizeBytes + entry.sizeBytes > maxBytes)
+      )
+        break
       if (!origins.takes(entry.message.originUs)) break
       batch.push(entry)
       sizeBytes += entry.sizeBytes
@@ -286,12 +369,15 @@ export class Producer implements AsyncDisposable {
     return batch
   }
 
-  async #sendBatch(batch: readonly Entry[]): Promise<void> {
+  async #sendBatch(whole: readonly Entry[]): Promise<void> {
     const { stream, topic, partitioning = { kind: 'balanced' }, retries = SDK_DEFAULTS.producerRetries } = this.#options
-    for (let attempt = 0; ; attempt++) {
+    let batch = whole
+    for (let attempt = 0; !this.#abort.signal.aborted; attempt++) {
+      let isPacked = false
       try {
         const messages = batch.map((entry) => entry.message)
         const records = packMessages(messages, 0n, null)
+        isPacked = true
         const confirmation = await this.#messages.sendBatch(stream, topic, partitioning, records)
         this.#backoff.reset()
         await this.#settle(batch, (entry, index) => {
@@ -301,40 +387,75 @@ export class Producer implements AsyncDisposable {
         return
       } catch (cause) {
         const error = toEdgeError(cause)
-        const isOver = !error.isRetryable || (retries !== null && attempt >= retries) || this.#abort.signal.aborted
-        if (isOver) {
-          await this.#settle(batch, (entry) => entry.reject(error))
-          return
-        }
+        if (this.#client.state === 'closed') return this.#end(error)
+        const hasSpool = this.#options.spool !== undefined
+        const sequel = sequelOf({ error, isPacked, count: batch.length, attempt, retries, hasSpool })
+        if (sequel === 'refused') return await this.#refused(batch, error)
+        if (sequel === 'given-up') return await this.#settle(batch, (entry) => entry.reject(error))
+        if (sequel === 'held') this.#hold(error)
+        // A smaller one also gets over a link that a large one does not.
+        if (sequel === 'held' || sequel === 'split') batch = this.#narrow(batch)
+        if (sequel === 'split') continue
         await sleep(this.#backoff.nextDelayUs() / US_MS, this.#abort.signal)
       }
     }
   }
 
   async #settle(batch: readonly Entry[], settle: (entry: Entry, index: number) => void): Promise<void> {
-    this.#queue.splice(0, batch.length)
+    this.#heldUpBy = null
+    this.#mostCount *= 2
     this.#inFlightCount = 0
-    for (const entry of batch) this.#bufferedBytes -= entry.sizeBytes
     batch.forEach(settle)
-    this.#letIn()
-    const done = this.#doneWith(this.#spooledAhead)
-    this.#spooledAhead = Promise.resolve(0)
-    await done
+    this.#remove(0, batch.length)
+    await this.#doneWith(batch.length)
+  }
+
+  #narrow(batch: readonly Entry[]): readonly Entry[] {
+    this.#mostCount = Math.ceil(batch.length / 2)
+    this.#inFlightCount = this.#mostCount
+    return batch.slice(0, this.#mostCount)
+  }
+
+  async #refused(batch: readonly Entry[], error: EdgeError): Promise<void> {
+    const { spool, onRefused } = this.#options
+    if (spool !== undefined) this.#refusedCount += batch.length
+    await this.#settle(batch, (entry) => {
+      entry.reject(error)
+      // In a turn of its own: what it throws is none of ours.
+      if (spool !== undefined && onRefused !== undefined) queueMicrotask(() => onRefused(entry.message, error))
+    })
+  }
+
+  /** The spool keeps it all: who waits for one is told so, and the attempts go on. */
+  #hold(error: EdgeError): void {
+    this.#heldUpBy = error
+    const told = this.#kept(error)
+    for (const entry of this.#queue) {
+      if (!entry.isSendable) break
+      entry.reject(told)
+      this.#toldUpTo = entry.number
+    }
+    this.#wakeFlushers()
+  }
+
+  #kept(error: EdgeError): EdgeError {
+    if (this.#options.spool === undefined) return error
+    const details = { ...error.details, isKept: true }
+    return new EdgeError(error.code, `${error.message} (the spool keeps the message)`, { details, cause: error })
   }
 
   // ---- spool -------------------------------------------------------------------------------------------------------------
 
   /** Were it not written, the messages would be sent once more after a restart: their ids tell. */
-  #doneWith(batch: Promise<number>): Promise<void> {
-    return this.#tellSpool(async (spool) => {
-      const count = await batch
-      if (count > 0) await spool.acknowledged(count)
-    })
+  #doneWith(count: number): Promise<void> {
+    return this.#tellSpool((spool) => spool.acknowledged(count))
   }
 
-  #gaveUp(isSpooled: Promise<boolean>, ahead: Promise<number>): Promise<void> {
+  #gaveUp(spooling: Entry['spooling'], aheadCount: number): Promise<void> {
     return this.#tellSpool(async (spool) => {
-      if (await isSpooled) await spool.gaveUp(await ahead)
+      // Of what did not come to the disk there is nothing to tell.
+      await spooling
+      await spool.gaveUp(aheadCount)
     })
   }
 
@@ -344,12 +465,6 @@ export class Producer implements AsyncDisposable {
     this.#spoolTold = this.#spoolTold.then(() => tell(spool)).catch(() => {})
     return this.#spoolTold
   }
-}
-
-/** @returns how many of them the spool has; it keeps nothing of the messages. */
-async function spooledOf(entries: readonly Entry[]): Promise<number> {
-  const spooled = await Promise.all(entries.map((entry) => entry.spooled))
-  return spooled.filter(Boolean).length
 }
 
 /** Origin times of one batch lie within 71 minutes: the newer generation holds their distance as u32 of µs. */
