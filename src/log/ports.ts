@@ -131,8 +131,8 @@ export interface DescriptorStore extends Pick<Catalog, 'streams'> {
   adopt(key: number, durability: Durability): PartitionSpec
   /** Makes adopted ones durable: before anything of the journal may be recycled. @throws EDGE_DISK_FULL, EDGE_IO. */
   keepAdopted(): Promise<void>
-  /** Makes a higher floor durable before the first file below it is unlinked. */
-  raiseFloor(key: number, floorOffset: bigint): Promise<void>
+  /** Makes higher floors, by key, durable before the first file below is unlinked. One file holds those of a topic. */
+  raiseFloors(floors: ReadonlyMap<number, bigint>): Promise<void>
 }
 
 /**

@@ -197,7 +197,7 @@ export class RetentionLoop implements AppendGate {
       this.#announceRefusals(plan, places)
       for (const key of this.#unread.keys()) if (!places.has(key)) this.#unread.delete(key)
       const growing = new Set(input.topics.flatMap((topic) => topic.partitions.flatMap(({ active }) => active ?? [])))
-      const failure = await this.#evictAll(plan, partitions, growing)
+      const failure = await this.#evictAll(plan, partitions, places, growing)
       this.#announceBudget(plan)
       this.#announceStuck(plan, places)
       this.#options.quarantine.sweep(this.#options.clock.wallUs())
@@ -257,10 +257,16 @@ export class RetentionLoop implements AppendGate {
     return planDiskBudget({ budget, freeFloor }, totalBytes)
   }
 
-  /** What cannot be dropped in one place holds up nothing else. @returns the first failure. */
+  /**
+   * What cannot be dropped in one place holds up nothing else. Partitions of a topic go at a time, since one file tells where
+   * they begin; what a stop leaves is for the next start.
+   *
+   * @returns the first failure.
+   */
   async #evictAll(
     { evictions, journalEvictions }: RetentionPlan,
     partitions: ReadonlyMap<number, Partition>,
+    places: ReadonlyMap<number, Topic>,
     growing: ReadonlySet<SealedSegment>,
   ): Promise<EdgeError | undefined> {
     let failure: EdgeError | undefined
@@ -272,9 +278,18 @@ export class RetentionLoop implements AppendGate {
         failure ??= error
       }
     }
-    for (const eviction of evictions) await attempt(() => this.#evict(eviction, partitions.get(eviction.key), growing))
-    for (const eviction of journalEvictions)
+    for (const own of Map.groupBy(evictions, ({ key }) => places.get(key)).values()) {
+      if (this.#isClosed) return failure
+      await Promise.all(
+        [...Map.groupBy(own, ({ key }) => key)].map(async ([key, ofPartition]) => {
+          for (const eviction of ofPartition) await attempt(() => this.#evict(eviction, partitions.get(key), growing))
+        }),
+      )
+    }
+    for (const eviction of journalEvictions) {
+      if (this.#isClosed) return failure
       await attempt(() => this.#evictHead(eviction, partitions.get(eviction.key)))
+    }
     return failure
   }
 

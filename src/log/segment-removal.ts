@@ -27,39 +27,52 @@ export interface SegmentRemovalOptions {
   readonly isUnlinkedBeforeFloor: boolean
 }
 
+/** One partition's part of what goes at a time. */
+interface Drop {
+  readonly partition: LogPartition
+  /** Exclusive end of what goes, found when its turn has come; undefined when nothing has to. */
+  readonly endOf: () => Promise<bigint | undefined>
+  readonly resolve: (isDropped: boolean) => void
+  readonly reject: (error: unknown) => void
+}
+
 export class SegmentRemoval {
   readonly #options: SegmentRemovalOptions
+  /** Not begun: what is asked for while another task runs goes together, as the floors of a topic lie in one file. */
+  #asked: Drop[] = []
+  #unlinkedCount = 0
 
   constructor(options: SegmentRemovalOptions) {
     this.#options = options
   }
 
   /** Drops everything that has an offset now. Durable when it resolves. */
-  purge(partition: LogPartition): Promise<void> {
+  async purge(partition: LogPartition): Promise<void> {
     const end = partition.beginPurge()
-    return this.#options.exclusive(async () => void (await this.#dropBelow(partition, end)))
+    await this.#drop(partition, async () => end)
   }
 
   /** @param lastOffset that may go, null for no bound. @returns what was dropped, if anything was. */
-  dropOldest(partition: LogPartition, count: number, lastOffset: bigint | null): Promise<DroppedSegments | undefined> {
-    return this.#options.exclusive(async () => {
+  async dropOldest(
+    partition: LogPartition,
+    count: number,
+    lastOffset: bigint | null,
+  ): Promise<DroppedSegments | undefined> {
+    let dropped: DroppedSegments | undefined
+    const isDropped = await this.#drop(partition, async () => {
       // Looked at now: a repack that ran before may have made other segments of the same messages.
       const chosen = this.#options.closedSegments(partition).slice(0, count)
       const passing = chosen.findIndex(({ endOffset }) => lastOffset !== null && endOffset - 1n > lastOffset)
-      const dropped = await this.#totalOf(passing < 0 ? chosen : chosen.slice(0, passing))
-      // Counted meanwhile, it may be deleted by now: then nothing was dropped.
-      const isDropped = dropped !== undefined && (await this.#dropBelow(partition, dropped.endOffset))
-      return isDropped ? dropped : undefined
+      dropped = await this.#totalOf(passing < 0 ? chosen : chosen.slice(0, passing))
+      return dropped?.endOffset
     })
+    // Counted meanwhile, it may be deleted by now: then nothing was dropped.
+    return isDropped ? dropped : undefined
   }
 
   /** Drops everything below, unless that turns out not to be needed any more. @returns whether it did. */
   dropTo(partition: LogPartition, offset: bigint, isStillNeeded: () => boolean): Promise<boolean> {
-    return this.#options.exclusive(async () => {
-      if (!isStillNeeded() || partition.isRemoved) return false
-      await this.#dropBelow(partition, offset)
-      return true
-    })
+    return this.#drop(partition, async () => (isStillNeeded() ? offset : undefined))
   }
 
   /** The last segment grows no more. Never beside a repack, which may be writing to it. */
@@ -104,8 +117,9 @@ export class SegmentRemoval {
 
   /** Thousands of files may go at once: others have their turn in between. A stop in the middle is made up at open. */
   async #unlinkInTurns(paths: readonly string[]): Promise<void> {
-    for (const [at, path] of paths.entries()) {
-      if (at > 0 && at % UNLINKED_PER_TURN === 0) await this.#nextTurn()
+    for (const path of paths) {
+      // Counted on from one partition to the next, each of which may have few.
+      if (++this.#unlinkedCount % UNLINKED_PER_TURN === 0) await this.#nextTurn()
       this.#unlink(path)
     }
   }
@@ -136,32 +150,82 @@ export class SegmentRemoval {
     return gone.map(({ path }) => path)
   }
 
+  /** @returns whether anything was dropped: the partition may be deleted meanwhile, or begin above. */
+  #drop(partition: LogPartition, endOf: Drop['endOf']): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      this.#asked.push({ partition, endOf, resolve, reject })
+      if (this.#asked.length === 1) this.#dropSoon()
+    })
+  }
+
+  #dropSoon(): void {
+    void this.#options.exclusive(() => this.#dropAsked())
+  }
+
+  /** Each partition once: what is asked of it a second time is looked for when the first has gone. */
+  async #dropAsked(): Promise<void> {
+    const first = new Map<LogPartition, Drop>()
+    for (const drop of this.#asked) if (!first.has(drop.partition)) first.set(drop.partition, drop)
+    this.#asked = this.#asked.filter((drop) => first.get(drop.partition) !== drop)
+    if (this.#asked.length > 0) this.#dropSoon()
+    const byTopic = Map.groupBy(first.values(), ({ partition: { spec } }) => `${spec.streamId}/${spec.topicId}`)
+    for (const drops of byTopic.values()) await this.#dropTogether(drops)
+  }
+
   /**
-   * The floor is durable before the first file goes, else offsets could be given again after a crash.
-   *
-   * @returns whether anything was dropped: the partition may be deleted meanwhile, or begin above.
+   * Partitions of one topic. The floors are durable before the first file goes, else offsets could be given again after a
+   * crash. What one partition's files refuse holds up no other.
    */
-  async #dropBelow(partition: LogPartition, offset: bigint): Promise<boolean> {
-    if (offset <= partition.logStartOffset || partition.isRemoved) return false
-    const { descriptors, isUnlinkedBeforeFloor, changed } = this.#options
-    if (!isUnlinkedBeforeFloor) await this.#raiseFloor(partition.key, offset)
-    if (partition.isRemoved) return false
-    partition.dropBelow(offset)
-    await this.#unlinkInTurns(this.#takeBelow(partition, offset))
-    changed()
-    if (isUnlinkedBeforeFloor) await descriptors.raiseFloor(partition.key, offset)
-    return true
+  async #dropTogether(drops: readonly Drop[]): Promise<void> {
+    const { isUnlinkedBeforeFloor, changed } = this.#options
+    const floors = new Map<number, bigint>()
+    const due = await among(drops, async ({ partition, endOf }) => {
+      const end = await endOf()
+      if (end === undefined || end <= partition.logStartOffset || partition.isRemoved) return false
+      floors.set(partition.key, end)
+      return true
+    })
+    if (due.length === 0) return
+    try {
+      if (!isUnlinkedBeforeFloor) await this.#raiseFloors(floors)
+      const gone = await among(due, async ({ partition }) => {
+        const end = floors.get(partition.key)
+        if (end === undefined || partition.isRemoved) return false
+        partition.dropBelow(end)
+        await this.#unlinkInTurns(this.#takeBelow(partition, end))
+        return true
+      })
+      changed()
+      if (isUnlinkedBeforeFloor) await this.#raiseFloors(floors)
+      for (const { resolve } of gone) resolve(true)
+    } catch (error) {
+      for (const { reject } of due) reject(error)
+    }
   }
 
   /** On a full disk the record needs room before what it frees is there. */
-  async #raiseFloor(key: number, offset: bigint): Promise<void> {
+  async #raiseFloors(floors: ReadonlyMap<number, bigint>): Promise<void> {
     const { descriptors, makeRoom } = this.#options
     try {
-      await descriptors.raiseFloor(key, offset)
+      await descriptors.raiseFloors(floors)
     } catch (error) {
       const isFull = error instanceof EdgeError && error.code === 'EDGE_DISK_FULL'
       if (!isFull || !makeRoom()) throw error
-      await descriptors.raiseFloor(key, offset)
+      await descriptors.raiseFloors(floors)
     }
   }
+}
+
+/** @returns those that go on; the others are told here: that nothing is dropped, or what failed. */
+async function among(drops: readonly Drop[], goesOn: (drop: Drop) => Promise<boolean>): Promise<readonly Drop[]> {
+  const left: Drop[] = []
+  for (const drop of drops) {
+    try {
+      if (await goesOn(drop)) left.push(drop)
+      else drop.resolve(false)
+    } catch (error) {
+      drop.reject(error)
+    }
+  }
+  return left
 }

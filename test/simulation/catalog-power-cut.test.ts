@@ -159,7 +159,7 @@ function topicChanges(random: SeededRandom, streamId: number, topicId: number, n
       },
       run: async (catalog) => {
         const key = catalog.topic(streamId, topicId)?.partitions[0]?.key
-        if (key !== undefined) await catalog.raiseFloor(key, floor)
+        if (key !== undefined) await catalog.raiseFloors(new Map([[key, floor]]))
       },
     },
   ]

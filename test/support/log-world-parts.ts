@@ -74,12 +74,12 @@ export class FakeCatalog implements DescriptorStore {
     this.nextKey = Math.max(this.nextKey, ...[...this.#specs.keys()].map((key) => key + 1))
   }
 
-  raiseFloor(key: number, floorOffset: bigint): Promise<void> {
-    const change = { key, floorOffset }
-    this.#pending.push(change)
+  raiseFloors(floors: ReadonlyMap<number, bigint>): Promise<void> {
+    const changes = [...floors].map(([key, floorOffset]) => ({ key, floorOffset }))
+    this.#pending.push(...changes)
     return new Promise((resolve) => {
       this.#process().later('sync', () => {
-        this.#apply(change)
+        for (const change of changes) this.#apply(change)
         resolve()
       })
     })

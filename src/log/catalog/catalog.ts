@@ -134,16 +134,16 @@ export class StoreCatalog implements Catalog, DescriptorStore {
     this.#parts.trash.startRemoval()
   }
 
-  raiseFloor(key: number, floorOffset: bigint): Promise<void> {
+  raiseFloors(floors: ReadonlyMap<number, bigint>): Promise<void> {
     return this.#queue.run(async () => {
-      const topic = this.#topicOfKey(key)
-      const before = topic?.partitionDescriptors.find((partition) => partition.key === key)
-      if (topic === undefined || before === undefined || before.floorOffset >= floorOffset) return
-      const partitions = topic.partitionDescriptors.map((partition) =>
-        partition.key === key ? { ...partition, floorOffset } : partition,
-      )
-      await this.#writeTopic(topic, { ...topic.descriptor(), partitions })
-      topic.partitionDescriptors = partitions
+      const isRaised = ({ key, floorOffset }: PartitionDescriptor): boolean => (floors.get(key) ?? 0n) > floorOffset
+      for (const topic of [...this.#registry.topics()].filter((each) => each.partitionDescriptors.some(isRaised))) {
+        const partitions = topic.partitionDescriptors.map((partition) =>
+          isRaised(partition) ? { ...partition, floorOffset: floors.get(partition.key) ?? 0n } : partition,
+        )
+        await this.#writeTopic(topic, { ...topic.descriptor(), partitions })
+        topic.partitionDescriptors = partitions
+      }
     })
   }
 
@@ -382,13 +382,6 @@ export class StoreCatalog implements Catalog, DescriptorStore {
     if (stream !== undefined && topic !== undefined && topic === asked) return { stream, topic }
     const text = `topic ${JSON.stringify(asked.name)} (${asked.streamId}/${asked.id}) was deleted`
     throw new EdgeError('EDGE_TOPIC_NOT_FOUND', text)
-  }
-
-  #topicOfKey(key: number): TopicEntry | undefined {
-    for (const topic of this.#registry.topics()) {
-      if (topic.partitionDescriptors.some((partition) => partition.key === key)) return topic
-    }
-    return undefined
   }
 
   /** Streams without topics, and topics without partitions, take memory too. */

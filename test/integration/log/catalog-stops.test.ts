@@ -81,7 +81,13 @@ const CHANGES: Record<string, (catalog: StoreCatalog) => Promise<unknown>> = {
   removePartitions: (catalog) => catalog.removePartitions(topicAt(catalog, 0, 0), 2),
   deleteTopic: (catalog) => catalog.deleteTopic(topicAt(catalog, 0, 0)),
   deleteStream: (catalog) => catalog.deleteStream(streamAt(catalog, 0)),
-  raiseFloor: (catalog) => catalog.raiseFloor(1, 5n),
+  raiseFloors: (catalog) =>
+    catalog.raiseFloors(
+      new Map([
+        [1, 5n],
+        [2, 7n],
+      ]),
+    ),
 }
 
 for (const [name, change] of Object.entries(CHANGES)) {

@@ -210,9 +210,13 @@ test('options and names change durably; the promise of a topic does not', async 
 test('a floor only rises and is there after a restart', async () => {
   let store = await world.open()
   await fillStore(store)
-  await store.catalog.raiseFloor(2, 100n)
-  await store.catalog.raiseFloor(2, 50n)
-  await store.catalog.raiseFloor(99, 50n)
+  await store.catalog.raiseFloors(new Map([[2, 100n]]))
+  await store.catalog.raiseFloors(
+    new Map([
+      [2, 50n],
+      [99, 50n],
+    ]),
+  )
   store = await world.reopen(store)
   assert.deepEqual(
     store.catalog.specs().map(({ key, floorOffset }) => [key, floorOffset]),

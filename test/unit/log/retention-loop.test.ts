@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { EdgeError } from '../../../src/errors.ts'
-import type { ConsumerKind, CursorRow, Partition, Stream, Topic } from '../../../src/log/api.ts'
+import type { ConsumerKind, CursorRow, Partition, Stream, Topic, TopicOptions } from '../../../src/log/api.ts'
 import type { DropTotal } from '../../../src/log/metadata/log-tables.ts'
 import type { DroppedSegments, JournalHead, NewFinding, SealedSegment } from '../../../src/log/ports.ts'
 import { RetentionLoop } from '../../../src/log/retention-loop.ts'
@@ -30,6 +30,10 @@ class World {
   refuse: EdgeError | null = null
   refuseBooks: EdgeError | null = null
   duringDelete: (() => void) | null = null
+  /** Beside the one of the partition; their segments are the same. */
+  readonly others: Topic[] = []
+  readonly morePartitions: Partition[] = []
+  dropping: ((key: number, count: number) => Promise<void>) | null = null
   readonly partition: Partition
   readonly loop: RetentionLoop
 
@@ -85,12 +89,14 @@ class World {
       partitions: [this.partition],
     })
     const stable = topic()
+    const others = () => this.others.map((each) => [each.id, each] as const)
     const catalog = {
       get streams(): ReadonlyMap<number, Stream> {
-        return new Map([[1, { id: 1, name: 's', createdAtUs: 0n, topics: new Map([[2, stable]]) }]])
+        return new Map([[1, { id: 1, name: 's', createdAtUs: 0n, topics: new Map([[2, stable], ...others()]) }]])
       },
     }
     Object.defineProperty(stable, 'options', { get: () => this.options })
+    Object.defineProperty(stable, 'partitions', { get: () => [this.partition, ...this.morePartitions] })
     return new RetentionLoop({
       settings: { schedule: '* * * * *', disk_budget: this.budgetBytes, free_space_floor: 0 },
       clock: { wallUs: () => this.nowUs, monotonicUs: () => 0 },
@@ -133,7 +139,8 @@ class World {
           if (this.active !== null) this.segments.push(this.active)
           this.active = null
         },
-        dropOldest: async (_key, count, lastOffset) => {
+        dropOldest: async (key, count, lastOffset) => {
+          await this.dropping?.(key, count)
           this.duringDelete?.()
           if (this.refuse !== null) throw this.refuse
           this.lastOffsets.push(lastOffset)
@@ -159,6 +166,12 @@ class World {
   events(): string[] {
     return this.findings.map(({ event }) => event)
   }
+}
+
+function otherTopic(key: number, options: TopicOptions): Topic {
+  const place = { streamId: 1, topicId: key, partitionId: 0 }
+  const partition = { key, ...place, sizeBytes: 0 } as unknown as Partition
+  return { id: key, streamId: 1, name: `t${key}`, createdAtUs: 0n, options, partitions: [partition] }
 }
 
 let world: World
@@ -301,6 +314,39 @@ test('room that others made is seen within seconds, and looking for it writes no
   await loop.run()
   assert.deepEqual([loop.refusal(5), loop.isOverBudget], [null, false])
   assert.deepEqual(world.tasks, [], 'nobody waits for room: the schedule will do')
+})
+
+test('a stop waits for the topic whose segments go now, not for the next', async () => {
+  world.options = { ...OPTIONS, messageExpiryUs: 999_999n }
+  world.others.push(otherTopic(6, world.options))
+  let closed: Promise<void> | undefined
+  world.duringDelete = () => {
+    closed ??= world.loop.close()
+  }
+  await world.loop.run()
+  await closed
+  assert.equal(world.lastOffsets.length, 1)
+  assert.equal(world.loop.ledger.totalMessages(), 20, 'what went is in the books')
+})
+
+test('partitions of a topic go at a time, and a partition that is full for two reasons one after the other', async () => {
+  world.options = { ...OPTIONS, messageExpiryUs: 999_999n, maxSizeBytes: 500n }
+  const asked: string[] = []
+  let open: (() => void) | undefined
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  const second = otherTopic(6, world.options).partitions[0]
+  assert.ok(second !== undefined)
+  world.morePartitions.push({ ...second, sizeBytes: 500 })
+  world.dropping = async (key, count) => {
+    asked.push(`${key}: ${count}`)
+    if (asked.length === 2) open?.()
+    await opened
+    asked.push(`${key} done`)
+  }
+  await world.loop.run()
+  assert.deepEqual(asked, ['5: 2', '6: 2', '5 done', '6 done', '5: 1', '5 done'])
 })
 
 test('a loop that is closed looks for no room any more', async () => {

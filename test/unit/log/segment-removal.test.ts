@@ -1,6 +1,7 @@
 /** Dropping thousands of segments at once: none is read any more at once, and others have their turn in between. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { EdgeError } from '../../../src/errors.ts'
 import type { FileSystem } from '../../../src/log/io/file-system.ts'
 import type { LogPartition } from '../../../src/log/partition.ts'
 import type { DescriptorStore, SealedSegment } from '../../../src/log/ports.ts'
@@ -13,24 +14,34 @@ const COUNT = 100
 function world(onTurn: (partition: { isRemoved: boolean }) => void = () => {}) {
   const steps: string[] = []
   let removedCount = 0
-  const partition = {
-    key: 1,
-    spec: { directory: 'home' },
+  const partitionOf = (key: number, topicId: number, count: number) => ({
+    key,
+    spec: { directory: 'home', streamId: 1, topicId },
     logStartOffset: 0n,
     isRemoved: false,
     externals: new Map(),
     areNamesDirty: false,
-    segments: Array.from({ length: COUNT }, (_, at) => ({
-      path: `${at}`,
+    segments: Array.from({ length: count }, (_, at) => ({
+      path: `${key}/${at}`,
       directory: 'home',
       endOffset: BigInt(at + 1),
       isClosed: at > 0,
     })),
+    beginPurge: () => BigInt(count),
     dropBelow(offset: bigint) {
       steps.push(`start ${offset}`)
+      this.logStartOffset = offset
     },
-  }
-  const fileSystem = { unlink: () => void steps.push('unlink') } as Partial<FileSystem> as FileSystem
+  })
+  const partition = partitionOf(1, 1, COUNT)
+  let broken = ''
+  let last: Promise<unknown> = Promise.resolve()
+  const fileSystem = {
+    unlink(path) {
+      if (path === broken) throw new EdgeError('EDGE_IO', 'EIO')
+      steps.push('unlink')
+    },
+  } as Partial<FileSystem> as FileSystem
   const segmentFiles = plainSegmentFiles(fileSystem)
   const { removed } = segmentFiles
   segmentFiles.removed = (segment) => {
@@ -41,7 +52,7 @@ function world(onTurn: (partition: { isRemoved: boolean }) => void = () => {}) {
     fileSystem,
     segmentFiles,
     descriptors: {
-      raiseFloor: async (_key: number, floor: bigint) => void steps.push(`floor ${floor}`),
+      raiseFloors: async (floors) => void steps.push(`floor ${[...floors.values()].join(' ')}`),
     } as Partial<DescriptorStore> as DescriptorStore,
     scheduler: {
       nextTurn(task) {
@@ -52,12 +63,21 @@ function world(onTurn: (partition: { isRemoved: boolean }) => void = () => {}) {
       after: () => () => {},
     },
     closedSegments: ({ segments }) => segments.map((segment) => segment as unknown as SealedSegment),
-    exclusive: (task) => task(),
+    exclusive(task) {
+      const run = last.then(task)
+      last = run.catch(() => {})
+      return run
+    },
     makeRoom: () => false,
     changed: () => void steps.push('changed'),
     isUnlinkedBeforeFloor: false,
   })
-  return { steps, partition, removal, removedCount: () => removedCount }
+  const breakUnlink = (path: string): void => {
+    broken = path
+  }
+  const loaded = (key: number, topicId: number, count: number) =>
+    partitionOf(key, topicId, count) as unknown as LogPartition
+  return { steps, partition, loaded, removal, breakUnlink, removedCount: () => removedCount }
 }
 
 test('nothing is counted as dropped of a partition that is deleted meanwhile', async () => {
@@ -88,4 +108,41 @@ test('files go a few at a time, the floor first', async () => {
   )
   assert.equal(steps.at(-1), 'changed')
   assert.equal(first?.isClosed, true, 'what is gone grows no more')
+})
+
+test('what is asked for at a time costs one record for each topic', async () => {
+  const { steps, loaded, removal } = world()
+  await Promise.all([
+    removal.purge(loaded(1, 1, 3)),
+    removal.purge(loaded(2, 2, 4)),
+    removal.dropOldest(loaded(3, 1, 5), 2, null),
+  ])
+  assert.deepEqual(steps, [
+    'floor 3 2',
+    ...['start 3', ...Array(3).fill('unlink'), 'start 2', ...Array(2).fill('unlink'), 'changed'],
+    'floor 4',
+    ...['start 4', ...Array(4).fill('unlink'), 'changed'],
+  ])
+})
+
+test('what one partition refuses holds up no other of its topic', async () => {
+  const { steps, loaded, removal, breakUnlink } = world()
+  breakUnlink('1/0')
+  const [refused, other] = await Promise.allSettled([removal.purge(loaded(1, 1, 3)), removal.purge(loaded(2, 1, 4))])
+  assert.deepEqual([refused?.status, other?.status], ['rejected', 'fulfilled'])
+  assert.deepEqual(steps, ['floor 3 4', 'start 3', 'start 4', ...Array(4).fill('unlink'), 'changed'])
+})
+
+test('what is asked of a partition twice at a time is looked for when the first has gone', async () => {
+  const { steps, loaded, removal } = world()
+  const partition = loaded(1, 1, 5)
+  const [first, second] = await Promise.all([
+    removal.dropOldest(partition, 2, null),
+    removal.dropOldest(partition, 2, null),
+  ])
+  assert.deepEqual([first?.endOffset, second?.endOffset], [2n, 4n])
+  assert.deepEqual(
+    steps.filter((step) => step.startsWith('floor')),
+    ['floor 2', 'floor 4'],
+  )
 })
