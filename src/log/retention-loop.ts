@@ -181,7 +181,8 @@ export class RetentionLoop implements AppendGate {
   #isRelieved(): boolean {
     try {
       const { refusals, excessBytes } = planRetention(this.#input(new Map(), new Map()))
-      return refusals.size < this.#refusals.size || (excessBytes === 0 && this.#isOverBudget)
+      const hasRoom = [...this.#refusals.keys()].some((key) => !refusals.has(key))
+      return hasRoom || (excessBytes === 0 && this.#isOverBudget)
     } catch (error) {
       if (!(error instanceof EdgeError)) throw error
       return false

@@ -316,6 +316,19 @@ test('room that others made is seen within seconds, and looking for it writes no
   assert.deepEqual(world.tasks, [], 'nobody waits for room: the schedule will do')
 })
 
+test('room is seen also where as many others have become full', async () => {
+  world.options = { ...OPTIONS, overflow: 'reject', maxSizeBytes: 400n }
+  const other = otherTopic(6, { ...OPTIONS, overflow: 'reject', maxSizeBytes: 1_000n })
+  world.others.push(other)
+  await world.loop.run()
+  assert.deepEqual([world.loop.refusal(5), world.loop.refusal(6)], ['reject', null])
+  world.segments.splice(0, 3)
+  Object.assign(other.partitions[0] ?? {}, { sizeBytes: 1_000 })
+  world.tasks.shift()?.task()
+  await new Promise(setImmediate)
+  assert.deepEqual([world.loop.refusal(5), world.loop.refusal(6)], [null, 'reject'])
+})
+
 test('a stop waits for the topic whose segments go now, not for the next', async () => {
   world.options = { ...OPTIONS, messageExpiryUs: 999_999n }
   world.others.push(otherTopic(6, world.options))
