@@ -1,6 +1,7 @@
 /** What the engine is given; types only. */
 import type { Clock } from '../clock.ts'
 import type { ScanRules } from './core/journal-scan.ts'
+import type { FlashUse } from './flash-use.ts'
 import type { BlockCodec } from './io/block-codec.ts'
 import type { FileSystem } from './io/file-system.ts'
 import type { JournalRules } from './io/journal-options.ts'
@@ -24,8 +25,7 @@ export interface EngineOptions {
   readonly scheduler: Scheduler
   readonly report: ReportFinding
   readonly settings: LogSettings
-  /** 0 is off; what `auto` means was decided before. */
-  readonly flashBudgetPerDayBytes: number
+  readonly flash: FlashUse
   readonly storeIdBytes: Uint8Array
   readonly bootId: string
   readonly descriptors: DescriptorStore

@@ -6,7 +6,7 @@ import type { EdgeError } from '../errors.ts'
 import { sharedKernel } from '../sdk/wire/kernel/shared-kernel.ts'
 import { MAX_BATCH_SIZE } from './append-path.ts'
 import { bootNumber, hashBootId, isSameBoot } from './core/boot.ts'
-import type { FlashBudget } from './core/flash-budget.ts'
+import type { Written } from './core/flash-budget.ts'
 import type { RollLimits } from './core/repack-plan.ts'
 import type { DiskTrouble } from './disk-trouble.ts'
 import type { EngineOptions } from './engine-options.ts'
@@ -44,7 +44,7 @@ export interface MachineStart {
 /** What whoever writes segments needs: numbers of runs, and whom to tell of each write. */
 export interface SegmentWriting {
   readonly nextRunNumber: () => number
-  readonly written: (sizeBytes: number, syncCount: number) => void
+  readonly written: Written
   /** A file was begun in the partition's folder, or was refused there and lies in its refuge. */
   readonly placed: (partition: LogPartition, refusal: EdgeError | undefined) => void
   /** Names in the partition's folder cannot be made or taken for good. */
@@ -110,13 +110,14 @@ export function createJournalFiles(
   found: FoundJournal,
   needs: Pick<JournalFilesOptions, 'fileSize' | 'nextSequence' | 'recycling'>,
 ): JournalFiles {
-  const { fileSystem, storeIdBytes, descriptors, hints, keys = noKeys, rules = {} } = options
+  const { fileSystem, flash, storeIdBytes, descriptors, hints, keys = noKeys, rules = {} } = options
   return new JournalFiles(
     {
       ...needs,
       fileSystem,
       storeIdBytes,
       keys,
+      written: flash.written,
       randomU64: options.randomU64,
       keyFloor: () => descriptors.nextKey,
       changed: (generations, isDurable) => hints.setJournalFiles(generations, isDurable),
@@ -130,7 +131,6 @@ export interface JournalNeeds {
   readonly files: JournalFiles
   readonly found: FoundJournal
   readonly recovered: Recovered
-  readonly budget: FlashBudget
   readonly trouble: DiskTrouble
   readonly maintenance: () => Maintenance
   /** A write or sync is told. */
@@ -138,8 +138,8 @@ export interface JournalNeeds {
 }
 
 export function createJournal(options: EngineOptions, start: MachineStart, needs: JournalNeeds): Journal {
-  const { settings, clock, scheduler, randomU64, keys = noKeys, rules = {} } = options
-  const { files, found, recovered, budget, trouble, maintenance, settled } = needs
+  const { settings, flash, clock, scheduler, randomU64, keys = noKeys, rules = {} } = options
+  const { files, found, recovered, trouble, maintenance, settled } = needs
   const isSealing = keys.currentId !== 0
   const bufferSize = journalBufferSize(settings.journal_file_size, isSealing)
   const journal: Journal = new Journal({
@@ -154,7 +154,7 @@ export function createJournal(options: EngineOptions, start: MachineStart, needs
     bufferSize,
     isSealing,
     commit: groupCommitOptions(settings, bufferSize),
-    budget,
+    budget: flash.budget,
     retryMs: settings.append_retry,
     clock,
     scheduler,
@@ -240,7 +240,7 @@ export function segmentSizeOf({ options }: LogPartition, { segment_size }: LogSe
 }
 
 export function createMaintenance(
-  { fileSystem, clock, scheduler, settings, report, rules }: EngineOptions,
+  { fileSystem, flash, clock, scheduler, settings, report, rules }: EngineOptions,
   needs: Pick<MaintenanceOptions, 'files' | 'fileSize' | 'journal' | 'repack' | 'checkpoint' | 'changed'>,
 ): Maintenance {
   return new Maintenance({
@@ -250,6 +250,7 @@ export function createMaintenance(
     scheduler,
     fileCount: settings.journal_files,
     retryMs: settings.append_retry,
+    written: flash.written,
     repackAfterUs: settings.repack_after * 1000,
     report,
     isHoldIgnored: rules?.isHoldIgnored === true,

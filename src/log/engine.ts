@@ -18,9 +18,6 @@ import type {
 } from './api.ts'
 import { AppendPath } from './append-path.ts'
 import { keepOffsetsToldBy, writeCheckpoint } from './checkpoint.ts'
-import { alignUp } from './core/byte-area.ts'
-import { FlashBudget } from './core/flash-budget.ts'
-import { PAGE_SIZE } from './core/journal-format.ts'
 import { closedInJournal, type JournalSegment } from './core/journal-segments.ts'
 import { later } from './core/offset.ts'
 import type { PendingBatch } from './core/pending-batch.ts'
@@ -100,7 +97,6 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   readonly journal: Journal
   readonly files: JournalFiles
   readonly segmentFiles: SegmentFiles
-  readonly budget: FlashBudget
   readonly maintenance: Maintenance
   readonly #large: LargeBatches
   readonly #appends: AppendPath
@@ -125,7 +121,6 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     this.#options = options
     this.#sideFiles = new SideFiles(fileSystem, clock)
     this.#folders = new FolderTrouble(options)
-    this.budget = new FlashBudget(options.flashBudgetPerDayBytes, clock.monotonicUs())
     this.producers = new Producers(options.producerStore, settings.max_publishers)
     this.segmentFiles = createSegmentFiles(options)
     for (const spec of descriptors.specs()) this.partitions.set(spec.key, new LogPartition(spec, this))
@@ -173,15 +168,15 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       nextSequence: () => this.journal.nextSequence,
       recycling: () => keepOffsetsToldBy(options.hints, [...this.partitions.values()]),
     })
-    const { files, budget, segmentFiles, producers } = this
+    const { files, segmentFiles, producers } = this
     const maintenance = () => this.maintenance
     const settled = () => this.#moved.notify()
-    const journal = createJournal(options, start, { files, found, recovered, budget, trouble, maintenance, settled })
+    const journal = createJournal(options, start, { files, found, recovered, trouble, maintenance, settled })
     this.journal = journal
     this.#reader = createReader(options, { journal, files, segmentFiles, largestFileSize: largestSize })
     const writing: SegmentWriting = {
       nextRunNumber: () => runs.next(),
-      written: (sizeBytes, syncCount) => this.#spend(sizeBytes, syncCount),
+      written: options.flash.written,
       placed: (partition, refusal) => this.#folders.placed(partition, refusal),
       giveUpFolder: (partition, refusal) => runs.giveUpFolder(partition, refusal),
     }
@@ -266,7 +261,8 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   }
 
   stats(): Omit<LogStats, keyof SpaceStats> {
-    const { files, journal, budget } = this
+    const { files, journal } = this
+    const { flash } = this.#options
     const partitions = [...this.partitions.values()]
     return {
       journalFileCount: files.all.length,
@@ -276,10 +272,11 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       refusingFolderCount: this.#folders.count,
       ...this.#appends.counters,
       ...journal.counters,
+      writtenBytes: journal.counters.writtenBytes + flash.writtenBytes,
       isSyncAwaited: journal.hasUnsynced,
       lastSyncUs: journal.lastSyncUs,
-      flashBudgetPerDayBytes: budget.perDayBytes,
-      flashBudgetLeftBytes: budget.leftBytes(this.#options.clock.monotonicUs()),
+      flashBudgetPerDayBytes: flash.budget.perDayBytes,
+      flashBudgetLeftBytes: flash.leftBytes,
     }
   }
 
@@ -482,11 +479,5 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
   #roomMade(): void {
     this.maintenance.kick()
     this.#gate?.segmentsChanged()
-  }
-
-  #spend(sizeBytes: number, syncCount: number): void {
-    const physical = alignUp(sizeBytes, PAGE_SIZE) + syncCount * PAGE_SIZE
-    this.journal.counters.writtenBytes += physical
-    this.budget.spend(physical, this.#options.clock.monotonicUs())
   }
 }

@@ -10,6 +10,7 @@ import { checkSchedule, systemCron } from './cron.ts'
 import { DataFolderWatch } from './data-folder-watch.ts'
 import { type LogEngine, openEngine } from './engine.ts'
 import { Findings } from './findings.ts'
+import { FlashUse } from './flash-use.ts'
 import { giveUpOneOf } from './io/ballast.ts'
 import type { DiskSpace, FileLock, FileSystem } from './io/file-system.ts'
 import { isFlashDevice } from './io/flash-device.ts'
@@ -39,6 +40,7 @@ export async function openLogStore(options: OpenLogOptions): Promise<Log> {
   const fileSystem = options.fileSystem ?? openFolder(options)
   const lock = lockFolder(fileSystem, options.path)
   const findings = new Findings(options.clock, options.logger)
+  const flash = new FlashUse(flashBudget(options), options.clock)
   let names: Names | undefined
   try {
     checkJournalVersions(fileSystem)
@@ -50,12 +52,13 @@ export async function openLogStore(options: OpenLogOptions): Promise<Log> {
       clock: options.clock,
       scheduler: options.scheduler ?? systemScheduler,
       report: findings.report,
+      flash,
       settings: options.settings,
       expectExisting: options.expectExisting === true,
       journalWitness: () => journalWitness(fileSystem),
       keyCheck: keyCheckOf(keys),
     })
-    return await openOnNames(options, { fileSystem, lock, findings, names }, keys)
+    return await openOnNames(options, { fileSystem, lock, findings, flash, names }, keys)
   } catch (error) {
     await names?.close()
     lock.remove()
@@ -81,11 +84,12 @@ interface Parts {
   readonly fileSystem: FileSystem
   readonly lock: FileLock
   readonly findings: Findings
+  readonly flash: FlashUse
   readonly names: Names
 }
 
 async function openOnNames(options: OpenLogOptions, parts: Parts, keys: StoreKeys): Promise<Log> {
-  const { fileSystem, findings, names } = parts
+  const { fileSystem, findings, flash, names } = parts
   const { catalog, metadata, quarantine } = names
   const { settings, clock, scheduler = systemScheduler, isClockTrusted = () => true } = options
   const engine = await openEngine({
@@ -94,7 +98,7 @@ async function openOnNames(options: OpenLogOptions, parts: Parts, keys: StoreKey
     scheduler,
     report: findings.report,
     settings,
-    flashBudgetPerDayBytes: flashBudget(options),
+    flash,
     storeIdBytes: catalog.storeId,
     bootId: options.bootId ?? machineBootId(),
     descriptors: catalog,

@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../clock.ts'
 import { type EdgeError, toEdgeError } from '../errors.ts'
+import type { Written } from './core/flash-budget.ts'
 import { Ballast, DROP_RESERVE, RESERVE } from './io/ballast.ts'
 import type { FileSystem } from './io/file-system.ts'
 import type { Journal } from './io/journal.ts'
@@ -28,6 +29,7 @@ export interface MaintenanceOptions {
   readonly checkpoint: (packed: readonly LogPartition[]) => void
   readonly journal: Journal
   readonly changed: () => void
+  readonly written: Written
   readonly isHoldIgnored: boolean
 }
 
@@ -52,11 +54,11 @@ export class Maintenance {
   readonly #dropReserve: Ballast
 
   constructor(options: MaintenanceOptions) {
-    const { fileSystem, fileSize } = options
+    const { fileSystem, fileSize, written } = options
     this.#options = options
     const sizeBytes = Math.max(RESERVE.minBytes, fileSize)
-    this.#reserve = new Ballast({ fileSystem, path: RESERVE.path, sizeBytes })
-    this.#dropReserve = new Ballast({ fileSystem, ...DROP_RESERVE })
+    this.#reserve = new Ballast({ fileSystem, path: RESERVE.path, sizeBytes, written })
+    this.#dropReserve = new Ballast({ fileSystem, ...DROP_RESERVE, written })
   }
 
   /** Bytes kept for a full disk. */

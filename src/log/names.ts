@@ -7,6 +7,7 @@ import type { StoreCatalog } from './catalog/catalog.ts'
 import { METADATA_FILE, SQLITE_ENDINGS } from './catalog/layout.ts'
 import { type CatalogOptions, openCatalog } from './catalog/open-catalog.ts'
 import { inspectStore } from './catalog/store-state.ts'
+import type { FlashUse } from './flash-use.ts'
 import type { FileSystem } from './io/file-system.ts'
 import { openMetadata, type SqliteMetadata } from './metadata/metadata-store.ts'
 import type { ReportFinding } from './ports.ts'
@@ -23,6 +24,7 @@ export interface NamesOptions {
   readonly clock: Clock
   readonly scheduler: Scheduler
   readonly report: ReportFinding
+  readonly flash: Pick<FlashUse, 'written' | 'delayFactor'>
   readonly settings: Pick<
     LogSettings,
     'quarantine_size' | 'quarantine_max_age' | 'max_partitions' | 'max_consumer_offsets'
@@ -56,6 +58,7 @@ export async function openNames(options: NamesOptions): Promise<Names> {
     report: options.report,
     setAside: () => setAside(fileSystem, quarantine, clock.wallUs()),
     maxConsumerOffsets: settings.max_consumer_offsets,
+    flash: options.flash,
     isExpected: state.kind !== 'first-start' && options.metadataPath !== ':memory:',
   })
   try {
@@ -64,6 +67,7 @@ export async function openNames(options: NamesOptions): Promise<Names> {
       metadata,
       quarantine,
       state,
+      written: options.flash.written,
       maxPartitions: settings.max_partitions,
     })
     const close = async () => {

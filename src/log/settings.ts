@@ -49,7 +49,7 @@ export const LOG_SETTINGS = {
   ),
   flash_budget_per_day: autoSize(
     { min: 0, max: 1024 * GIB },
-    'Bytes a day that may be written to the device; 0 is off, auto is on where the data lies on an SD card or eMMC.',
+    'Bytes a day that may be written to the device: once they are used up, acks wait up to 1 s for a common sync and offsets up to 10 s, and nothing is refused; 0 is off, auto is on where the data lies on an SD card or eMMC.',
   ),
   repack_after: duration(
     { default: HOUR_MS, min: SECOND_MS, max: DAY_MS },

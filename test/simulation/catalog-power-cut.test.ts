@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import type { Partition } from '../../src/log/api.ts'
 import type { StoreCatalog } from '../../src/log/catalog/catalog.ts'
 import { RECOVERED_OPTIONS } from '../../src/log/catalog/scan.ts'
+import { FlashUse } from '../../src/log/flash-use.ts'
 import { type Names, openNames } from '../../src/log/names.ts'
 import { LOG_SETTINGS } from '../../src/log/settings.ts'
 import { defaultsOf } from '../../src/setting.ts'
@@ -40,6 +41,7 @@ class World {
       scheduler: { nextTurn: (task) => task(), after: (_delay, task) => this.#later(task) },
       report: ({ event, text }) => this.findings.push(`${event}: ${text}`),
       settings: defaultsOf(LOG_SETTINGS),
+      flash: new FlashUse(0, { wallUs: () => 0n, monotonicUs: () => 0 }),
       expectExisting: this.#lives > 1 && this.disk.list('').some(({ name }) => name === 'store.json'),
     })
     const host = {

@@ -6,6 +6,7 @@ import { EdgeError } from '../../src/errors.ts'
 import type { Partition, TopicOptions } from '../../src/log/api.ts'
 import type { StoreCatalog } from '../../src/log/catalog/catalog.ts'
 import { RECOVERED_OPTIONS } from '../../src/log/catalog/scan.ts'
+import { FlashUse } from '../../src/log/flash-use.ts'
 import type { FileSystem } from '../../src/log/io/file-system.ts'
 import { createNodeFileSystem } from '../../src/log/io/node-file-system.ts'
 import type { SqliteMetadata } from '../../src/log/metadata/metadata-store.ts'
@@ -90,6 +91,7 @@ export class CatalogWorld {
       scheduler: this.#scheduler(),
       report: (finding) => this.findings.push(finding.event),
       settings: { ...defaultsOf(LOG_SETTINGS), max_partitions: maxPartitions },
+      flash: new FlashUse(0, { wallUs: () => 0n, monotonicUs: () => 0 }),
       expectExisting: false,
     })
     const host = new RecordingHost(fileSystem)

@@ -1,5 +1,6 @@
 /** Time in `log-world.ts`: what a process would do later happens when the world says so, in an order that chance chooses. */
 import type { Clock } from '../../src/clock.ts'
+import { FlashUse } from '../../src/log/flash-use.ts'
 import type { Scheduler } from '../../src/log/scheduler.ts'
 import { drained } from './log-world-parts.ts'
 import type { SeededRandom } from './seeded-random.ts'
@@ -43,6 +44,11 @@ export class WorldTime {
 
   get clock(): Clock {
     return { wallUs: () => BigInt(this.#nowUs + this.wallStepUs), monotonicUs: () => this.#nowUs }
+  }
+
+  /** Without a budget. */
+  flash(): FlashUse {
+    return new FlashUse(0, this.clock)
   }
 
   /** For the process that lives now: its tasks go with it. */

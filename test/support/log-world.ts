@@ -438,7 +438,7 @@ export class LogWorld {
           check(!isOfDamage || this.#producers.isJournalDamaged, 'J2', `nothing was damaged: ${text}`)
         },
         settings: SETTINGS,
-        flashBudgetPerDayBytes: 0,
+        flash: this.#time.flash(),
         storeIdBytes: new Uint8Array(16).fill(7),
         bootId: `boot-${this.#bootId}`,
         descriptors: this.#catalog,

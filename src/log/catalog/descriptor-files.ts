@@ -1,8 +1,11 @@
 import { EdgeError, systemCodeOf } from '../../errors.ts'
+import type { Written } from '../core/flash-budget.ts'
 import type { FileSystem, LogFile } from '../io/file-system.ts'
 import { DESCRIPTOR_MAX_BYTES, decodeDescriptor, encodeDescriptor } from './descriptor-codec.ts'
 
 const TEMPORARY = '.tmp'
+/** The file and its folder. */
+const SYNCS_OF_WRITE = 2
 
 /** A descriptor file as it was found. */
 export type Found =
@@ -16,9 +19,12 @@ export type Found =
  */
 export class DescriptorFiles {
   readonly #fileSystem: FileSystem
+  readonly #written: Written
 
-  constructor(fileSystem: FileSystem) {
+  /** @param written nobody is told when left out: for who only reads. */
+  constructor(fileSystem: FileSystem, written: Written = () => {}) {
     this.#fileSystem = fileSystem
+    this.#written = written
   }
 
   read(path: string): Found {
@@ -51,7 +57,9 @@ export class DescriptorFiles {
     this.#fileSystem.unlink(temporary)
     const file = this.#fileSystem.open(temporary, 'create')
     try {
-      file.write(encodeDescriptor(body), 0)
+      const bytes = encodeDescriptor(body)
+      file.write(bytes, 0)
+      this.#written(bytes.length, SYNCS_OF_WRITE)
       await synced(file)
     } catch (error) {
       file.close()

@@ -1,6 +1,7 @@
 /** Opens the catalog: finds or makes the store, reads and mends the descriptors, brings SQLite's copy up to them. */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
+import type { Written } from '../core/flash-budget.ts'
 import { listTold } from '../folder-trouble.ts'
 import { type FileSystem, listGiven } from '../io/file-system.ts'
 import { type DescriptorCopy, type DescriptorPlace, NO_ID } from '../metadata/log-tables.ts'
@@ -43,6 +44,7 @@ export interface CatalogOptions {
   /** What journal headers say of the store, for when `store.json` and its copy are gone. */
   readonly journalWitness?: () => { readonly storeId: Uint8Array; readonly nextKey: number } | undefined
   readonly maxPartitions?: number
+  readonly written: Written
   /** What the store is to note of the encryption keys in use; null or left out: none is. */
   readonly keyCheck?: string | null
 }
@@ -54,7 +56,7 @@ export interface CatalogOptions {
  */
 export async function openCatalog(options: CatalogOptions): Promise<StoreCatalog> {
   const { fileSystem, metadata, quarantine, report } = options
-  const files = new DescriptorFiles(fileSystem)
+  const files = new DescriptorFiles(fileSystem, options.written)
   const copies = metadata.copies.all()
   await makeFolders(fileSystem)
   const store = await noteKeys(await openStore(options, files, copies), options.keyCheck ?? null, files)

@@ -2,13 +2,19 @@
  * Flash budget: a token bucket of physically written bytes. Capacity is an hour of the daily budget, so that a quiet
  * gateway syncs a lone reading at once; under sustained load the bucket is empty and syncs move apart, groups grow.
  *
- * Decides how long a sync should wait, at most `MAX_WAIT_US`. What is over budget is counted, never refused. The clock is
+ * Decides how long a sync should wait, at most `MAX_WAIT_US`, and how much later than usual other things are written. What is over budget is counted, never refused. The clock is
  * monotonic µs.
  */
 export const MAX_WAIT_US = 1_000_000
 
 /** What a file system writes beside the data at each sync: its journal, the inode. Measured on ext4. */
 export const SYNC_COST_BYTES = 4096
+
+/** How many times longer than usual what nobody waits for is put off while the budget is in debt. */
+const DELAY_FACTOR_IN_DEBT = 10
+
+/** Told of what was written to the device. @param syncCount how often something was synced for it. */
+export type Written = (sizeBytes: number, syncCount: number) => void
 
 const DAY_US = 86_400_000_000
 const BURST_DAY_SHARE = 1 / 24
@@ -44,6 +50,11 @@ export class FlashBudget {
     this.#refill(nowUs)
     if (this.#tokens >= SYNC_COST_BYTES) return 0
     return Math.min(MAX_WAIT_US, ((SYNC_COST_BYTES - this.#tokens) / this.perDayBytes) * DAY_US)
+  }
+
+  /** @returns how many times longer than usual writes should wait that nobody waits for. */
+  delayFactor(nowUs: number): number {
+    return this.waitUs(nowUs) > 0 ? DELAY_FACTOR_IN_DEBT : 1
   }
 
   #refill(nowUs: number): void {

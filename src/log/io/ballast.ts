@@ -2,6 +2,7 @@
  * A file of zeros that is given up on a full disk, so that what makes room can go on: moving messages into segments, or
  * putting on record which of them go. It is made anew when there is plenty of room again.
  */
+import type { Written } from '../core/flash-budget.ts'
 import type { FileSystem } from './file-system.ts'
 import { createZeroed } from './journal-file.ts'
 
@@ -10,6 +11,7 @@ export interface BallastOptions {
   /** In the data folder. */
   readonly path: string
   readonly sizeBytes: number
+  readonly written: Written
 }
 
 /** Given up on a full disk, so that repacking, and with it dropping, can go on. */
@@ -58,11 +60,12 @@ export class Ballast {
 
   /** Makes it when it is missing and there is plenty of room. @throws EDGE_DISK_FULL, EDGE_IO. */
   async restore(): Promise<void> {
-    const { fileSystem, path, sizeBytes } = this.#options
+    const { fileSystem, path, sizeBytes, written } = this.#options
     if (this.#heldBytes > 0 || fileSystem.space().freeBytes < ROOM_FACTOR * sizeBytes) return
     // An empty one: made by a process that was stopped at once.
     fileSystem.unlink(path)
     const handle = await createZeroed(fileSystem, path, sizeBytes)
+    written(sizeBytes, 1)
     handle.close()
     this.#heldBytes = sizeBytes
   }
@@ -70,7 +73,9 @@ export class Ballast {
 
 /** Makes room at open, before the engine is there to look after it. @returns whether there is some now. */
 export function giveUpOneOf(fileSystem: FileSystem): boolean {
-  const ballasts = [RESERVE.path, DROP_RESERVE.path].map((path) => new Ballast({ fileSystem, path, sizeBytes: 0 }))
+  const ballasts = [RESERVE.path, DROP_RESERVE.path].map(
+    (path) => new Ballast({ fileSystem, path, sizeBytes: 0, written() {} }),
+  )
   return ballasts.some((ballast) => {
     ballast.find()
     return ballast.giveUp()

@@ -4,6 +4,8 @@
  * segments above the journal's first offset are thrown away because the journal has them.
  */
 import { EdgeError, toEdgeError } from '../../errors.ts'
+import type { Written } from '../core/flash-budget.ts'
+import { JOURNAL_HEADER_SIZE } from '../core/journal-format.ts'
 import { MAX_JOURNAL_FILE_NUMBER } from '../core/journal-index.ts'
 import { type FileSystem, isInPlace } from './file-system.ts'
 import { createZeroed, JournalFile, journalPath } from './journal-file.ts'
@@ -14,6 +16,7 @@ export interface JournalFilesOptions {
   readonly storeIdBytes: Uint8Array
   readonly fileSize: number
   readonly keys: StoreKeys
+  readonly written: Written
   readonly randomU64: () => bigint
   /** Lowest partition key that was never given. */
   readonly keyFloor: () => number
@@ -35,6 +38,10 @@ export interface JournalFilesOptions {
   readonly isOrderIgnored?: boolean
 }
 
+/** A file's header stands in it twice. */
+const HEADERS = 2
+/** The file and its folder. */
+const SYNCS_OF_MAKING = 2
 /** Between two looks at a file's name: at a thousand syncs a second, one for each takes a tenth of the time. */
 const PLACE_LOOK_US = 50_000
 
@@ -48,8 +55,6 @@ export class JournalFiles {
   readonly #identities = new Map<JournalFile, string | undefined>()
   /** Monotonic; of the last look that found a file in its place. */
   #placeLookUs = Number.NEGATIVE_INFINITY
-  /** What a preparing cost: header page and sync. */
-  preparedCount = 0
 
   constructor(options: JournalFilesOptions, files: readonly JournalFile[]) {
     this.#options = options
@@ -125,7 +130,7 @@ export class JournalFiles {
 
   /** Makes one more file, durable with its name. */
   async add(): Promise<void> {
-    const { fileSystem, fileSize } = this.#options
+    const { fileSystem, fileSize, written } = this.#options
     // From the folder: what an earlier try left behind, and could not remove, is there as well.
     const used = new Set(fileSystem.list('journal').map(({ name }) => name))
     let number = 0
@@ -133,6 +138,7 @@ export class JournalFiles {
     if (number > MAX_JOURNAL_FILE_NUMBER) throw new EdgeError('EDGE_IO', 'the journal folder is full of files')
     const path = journalPath(number)
     const handle = await createZeroed(fileSystem, path, fileSize)
+    written(fileSize, SYNCS_OF_MAKING)
     try {
       await fileSystem.syncDirectory('journal')
     } catch (error) {
@@ -223,11 +229,11 @@ export class JournalFiles {
 
   async #prepare(file: JournalFile): Promise<void> {
     if (file.hasFailed || file.size !== this.#options.fileSize) return this.#replace(file)
-    const { storeIdBytes, randomU64, keyFloor, keys } = this.#options
+    const { storeIdBytes, randomU64, keyFloor, keys, written } = this.#options
     const generation = ++this.#generation
     const firstSequence = this.#firstSequence()
     await file.prepare({ storeIdBytes, generation, salt: randomU64(), keyFloor: keyFloor(), firstSequence }, keys)
-    this.preparedCount++
+    written(HEADERS * JOURNAL_HEADER_SIZE, 1)
   }
 
   /**

@@ -1,5 +1,6 @@
 import type Database from 'better-sqlite3'
 import { toStoreError } from './database.ts'
+import type { WalMeter } from './wal-meter.ts'
 
 /** Largest value of a SQLite integer: times and offsets beyond it (an expiry given as "for ever") are stored as it. */
 const INTEGER_MAX = 2n ** 63n - 1n
@@ -11,12 +12,17 @@ const INTEGER_MAX = 2n ** 63n - 1n
 export class Connection {
   readonly #database: Database.Database
   readonly #checkPlace: () => void
+  readonly #meter: WalMeter | null
   #isClosed = false
 
-  /** @param checkPlace before each change. @throws EDGE_IO the file is not where it was opened: the change would go with it. */
-  constructor(database: Database.Database, checkPlace: () => void = () => {}) {
+  /**
+   * @param checkPlace before each change. @throws EDGE_IO the file is not where it was opened: the change would go with it.
+   * @param meter told of each change; closed with this.
+   */
+  constructor(database: Database.Database, checkPlace: () => void = () => {}, meter: WalMeter | null = null) {
     this.#database = database
     this.#checkPlace = checkPlace
+    this.#meter = meter
   }
 
   get isClosed(): boolean {
@@ -44,6 +50,7 @@ export class Connection {
     } finally {
       if (this.#database.open) this.#database.pragma('synchronous = NORMAL')
     }
+    this.#meter?.committed(true)
   }
 
   /** All or nothing; a power cut may take it back, a crash of the process not. @throws EDGE_DISK_FULL, EDGE_IO. */
@@ -54,12 +61,14 @@ export class Connection {
     } catch (error) {
       throw toStoreError(error)
     }
+    this.#meter?.committed(false)
   }
 
   /** Copies the write-ahead log back and closes. Idempotent. @throws EDGE_DISK_FULL, EDGE_IO; it is closed all the same. */
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
+    this.#meter?.close()
     try {
       this.#database.pragma('wal_checkpoint(TRUNCATE)')
     } catch (error) {

@@ -5,6 +5,7 @@
 import { EdgeError } from '../../errors.ts'
 import type { ConsumerKind, CursorRow, GroupRow, MetadataStore, Partition, TokenRow, UserRow } from '../api.ts'
 import { OFFSETS_ENDING, OFFSETS_FILE } from '../catalog/layout.ts'
+import type { FlashUse } from '../flash-use.ts'
 import { identityOf } from '../io/file-identity.ts'
 import { isInPlace } from '../io/file-system.ts'
 import { type NameSource, partitionText } from '../place-text.ts'
@@ -18,6 +19,7 @@ import { Groups } from './groups.ts'
 import { DescriptorCopies, type DescriptorPlace, DropTotals, SqliteHints, SqliteProducers } from './log-tables.ts'
 import { OffsetTrail } from './offset-trail.ts'
 import { Progress } from './progress.ts'
+import { WalMeter } from './wal-meter.ts'
 
 export interface MetadataOptions {
   /** The SQLite file, or `:memory:`. */
@@ -29,6 +31,8 @@ export interface MetadataOptions {
   /** Moves a damaged database with its `-wal` and `-shm` out of the way. */
   readonly setAside: (path: string) => void
   readonly maxConsumerOffsets?: number
+  /** Told of what is written, which waits longer while the budget is in debt; unbounded and not counted when left out. */
+  readonly flash?: Pick<FlashUse, 'written' | 'delayFactor'>
   /** The store is not new: a database that is not there was lost. */
   readonly isExpected?: boolean
 }
@@ -41,7 +45,7 @@ export function openMetadata(options: MetadataOptions): SqliteMetadata {
   const { database } = openDatabase(options)
   const trail = openTrail(options)
   try {
-    return new SqliteMetadata(new Connection(database, placeCheck(options.path)), options, trail)
+    return new SqliteMetadata(new Connection(database, placeCheck(options.path), meterOf(options)), options, trail)
   } catch (error) {
     // Its lock would keep out whoever tries again.
     trail?.close()
@@ -58,6 +62,15 @@ function placeCheck(path: string): () => void {
     if (isInPlace(opened, identityOf(path))) return
     throw new EdgeError('EDGE_IO', `${path} was deleted or moved away while the edge runs`, { details: { path } })
   }
+}
+
+function meterOf({ path, flash }: MetadataOptions): WalMeter | null {
+  return path === ':memory:' || flash === undefined ? null : new WalMeter(path, flash.written)
+}
+
+/** The same with everything put off as long as the budget asks for. */
+function paced(scheduler: Scheduler, delayFactor: () => number): Scheduler {
+  return { ...scheduler, after: (milliseconds, task) => scheduler.after(milliseconds * delayFactor(), task) }
 }
 
 /** Without a trail everything works, and an end of the process costs a second of offsets. */
@@ -104,7 +117,7 @@ export class SqliteMetadata implements MetadataStore {
     this.#groups = new Groups(connection)
     this.#progress = new Progress({
       connection,
-      scheduler: options.scheduler,
+      scheduler: options.flash === undefined ? options.scheduler : paced(options.scheduler, options.flash.delayFactor),
       report: options.report,
       maxConsumerOffsets: options.maxConsumerOffsets ?? LOG_SETTINGS.max_consumer_offsets.default,
       trail,

@@ -78,7 +78,11 @@ export const METRICS = {
 
   appendedMessages: counter('edge_log_appended_messages', 'Messages appended since the start.', 'messages'),
   appendedBytes: counter('edge_log_append_bytes', 'Record bytes appended since the start.', 'bytes'),
-  writtenBytes: counter('edge_log_written_bytes', 'Bytes written to the device, syncs included.', 'bytes'),
+  writtenBytes: counter(
+    'edge_log_written_bytes',
+    'Bytes that the log wrote to the device: messages, names, SQLite, and 4 KiB a sync.',
+    'bytes',
+  ),
   syncs: counter('edge_log_syncs', 'Syncs of journal and segments.'),
   failedSyncs: counter('edge_log_failed_syncs', 'Syncs that the disk refused.'),
   lastSync: gauge('edge_log_last_sync_seconds', 'How long the last sync took.', 'seconds'),

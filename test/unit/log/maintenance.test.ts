@@ -46,6 +46,7 @@ function underLoad({ fullFileCount = MANY, unlink }: { fullFileCount?: number; u
     checkpoint: () => {},
     journal: { hasUnsynced: false, fileReady: () => {} } as unknown as Journal,
     changed: () => {},
+    written() {},
     isHoldIgnored: false,
   })
   return { maintenance, events, repackedCount: () => repackedCount }

@@ -27,3 +27,11 @@ test('a budget of zero never waits', () => {
   budget.spend(1000 * MIB, 0)
   assert.equal(budget.waitUs(0), 0)
 })
+
+test('what nobody waits for is put off while the budget is in debt', () => {
+  const budget = new FlashBudget(24 * MIB, 0)
+  assert.equal(budget.delayFactor(0), 1)
+  budget.spend(MIB, 0)
+  assert.equal(budget.delayFactor(0), 10)
+  assert.equal(budget.delayFactor(HOUR_US), 1)
+})

@@ -65,6 +65,7 @@ async function runJournal(seed: number): Promise<{ failureCount: number; longest
       nextSequence: () => journal.nextSequence,
       recycling() {},
       changed() {},
+      written() {},
     },
     [active],
   )

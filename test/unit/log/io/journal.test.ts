@@ -38,6 +38,7 @@ async function createWorld() {
       nextSequence: () => journal.nextSequence,
       recycling() {},
       changed() {},
+      written() {},
     },
     [],
   )
