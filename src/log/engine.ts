@@ -384,7 +384,8 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
       for (const segment of partition.segments) segments += segment.sizeBytes
       for (const segment of partition.externals.values()) segments += segment.sizeBytes
     }
-    return segments + this.files.totalBytes + this.maintenance.reserveBytes + this.#sideFiles.sizeBytes
+    const besides = this.maintenance.reserveBytes + this.#sideFiles.sizeBytes + this.#options.descriptors.trashBytes
+    return segments + this.files.totalBytes + besides
   }
 
   // ---- PartitionServices --------------------------------------------------------------------------------------------

@@ -120,6 +120,8 @@ export interface AppendGate {
 export interface DescriptorStore extends Pick<Catalog, 'streams'> {
   /** All partitions of all readable descriptors. */
   specs(): readonly PartitionSpec[]
+  /** Bytes of deleted folders that wait for their removal, as far as they are known. */
+  readonly trashBytes: number
   /** Lowest key that was never given. */
   readonly nextKey: number
   /** Batches in the journal with an unknown key below it belong to deleted topics, others to topics whose names are lost. */

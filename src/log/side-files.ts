@@ -1,7 +1,7 @@
-/** Bytes of what lies beside journal and segments: SQLite, what was set aside, and what waits for its removal. */
+/** Bytes of what lies beside journal and segments: SQLite and what was set aside. */
 import type { Clock } from '../clock.ts'
 import { EdgeError } from '../errors.ts'
-import { METADATA_FILES, TRASH } from './catalog/layout.ts'
+import { METADATA_FILES } from './catalog/layout.ts'
 import type { FileSystem } from './io/file-system.ts'
 import { QUARANTINE } from './quarantine.ts'
 
@@ -31,7 +31,7 @@ export class SideFiles {
   #measure(): void {
     try {
       const metadata = METADATA_FILES.map((name) => this.#fileSystem.sizeOf(name))
-      this.#sizeBytes = metadata.reduce((sum, size) => sum + size, this.#below(QUARANTINE) + this.#below(TRASH))
+      this.#sizeBytes = metadata.reduce((sum, size) => sum + size, this.#below(QUARANTINE))
     } catch (error) {
       // The last measure stands while the disk does not answer.
       if (!(error instanceof EdgeError)) throw error

@@ -48,6 +48,7 @@ export class FakeCatalog implements DescriptorStore {
 
   /** Nothing here has a name. */
   readonly streams = new Map()
+  readonly trashBytes = 0
 
   remove(key: number): void {
     this.#specs.delete(key)

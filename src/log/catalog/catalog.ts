@@ -99,6 +99,10 @@ export class StoreCatalog implements Catalog, DescriptorStore {
     return this.#parts.keys.firstLostKey
   }
 
+  get trashBytes(): number {
+    return this.#parts.trash.sizeBytes
+  }
+
   specs(): readonly PartitionSpec[] {
     return [...this.#registry.topics()].flatMap((topic) =>
       topic.partitionDescriptors.map((descriptor, partitionId) => specOf(topic, descriptor, partitionId)),
