@@ -7,7 +7,6 @@ import type { Durability } from '../api.ts'
 import { NO_ID } from '../metadata/log-tables.ts'
 import type { CatalogSteps } from './catalog-steps.ts'
 import { formatStream, formatTopic } from './descriptor.ts'
-import type { DescriptorFiles } from './descriptor-files.ts'
 import type { KeyAllocator } from './key-allocator.ts'
 import { STREAM_FILE, STREAMS, streamFolder, TOPIC_FILE, topicFolder, topicsFolder } from './layout.ts'
 import { type Registry, StreamEntry, TopicEntry } from './registry.ts'
@@ -18,7 +17,6 @@ const STREAM_NAME = 'recovered'
 export interface AdoptionParts {
   readonly clock: Clock
   readonly registry: Registry
-  readonly files: DescriptorFiles
   readonly keys: KeyAllocator
   readonly seedOf: (key: number) => bigint
 }
@@ -52,24 +50,22 @@ export class Adoption {
 
   /** Makes them durable. A stop before that leaves the journal as it was. @throws EDGE_DISK_FULL, EDGE_IO. */
   async keep(): Promise<void> {
-    const { files, keys } = this.#parts
+    const { keys } = this.#parts
     const highest = this.#topics.reduce((most, { partitionDescriptors: [only] }) => Math.max(most, only?.key ?? 0), 0)
     await keys.skipTo(highest + 1)
     const stream = this.#newStream
     if (stream !== undefined) {
       const body = formatStream(stream)
-      const staged = this.#steps.stage('topics')
-      await files.write(`${staged}/${STREAM_FILE}`, body)
-      await this.#steps.place(staged, streamFolder(stream.id), STREAMS)
+      const target = streamFolder(stream.id)
+      await this.#steps.make({ target, parent: STREAMS, inner: 'topics', file: STREAM_FILE, body })
       this.#steps.copy({ streamId: stream.id, topicId: NO_ID }, body)
       this.#newStream = undefined
     }
     for (const topic of this.#topics.splice(0)) {
       const { streamId, id: topicId } = topic
       const body = formatTopic(topic.descriptor())
-      const staged = this.#steps.stage(null)
-      await files.write(`${staged}/${TOPIC_FILE}`, body)
-      await this.#steps.place(staged, topicFolder(streamId, topicId), topicsFolder(streamId))
+      const [target, parent] = [topicFolder(streamId, topicId), topicsFolder(streamId)]
+      await this.#steps.make({ target, parent, inner: null, file: TOPIC_FILE, body })
       this.#steps.copy({ streamId, topicId }, body)
     }
     await keys.allFound()

@@ -16,6 +16,16 @@ export interface CatalogStepsParts {
   readonly report: ReportFinding
 }
 
+export interface NewFolder {
+  readonly target: string
+  readonly parent: string
+  /** A folder in it, or null. */
+  readonly inner: string | null
+  /** Its descriptor. */
+  readonly file: string
+  readonly body: string
+}
+
 export class CatalogSteps {
   readonly #parts: CatalogStepsParts
   #stagingNumber = 0
@@ -24,18 +34,25 @@ export class CatalogSteps {
     this.#parts = parts
   }
 
-  /** A new folder that no open takes for a stream or topic. @param inner a folder in it, or null. */
-  stage(inner: string | null): string {
-    const folder = `${STAGING}/${this.#stagingNumber++}`
-    this.#parts.fileSystem.makeDirectory(inner === null ? folder : `${folder}/${inner}`)
-    return folder
-  }
-
-  /** Moves a complete folder from staging to its place: from here on it exists. Durable when it resolves. */
-  async place(staged: string, target: string, parent: string): Promise<void> {
-    this.#parts.fileSystem.rename(staged, target)
+  /**
+   * Makes the folder of a stream or topic: complete in staging, then moved to its place, where it exists. Durable when it
+   * resolves. @throws EDGE_DISK_FULL, EDGE_IO: nothing of it is left.
+   */
+  async make({ target, parent, inner, file, body }: NewFolder): Promise<void> {
+    const { fileSystem, files, trash } = this.#parts
+    const staged = `${STAGING}/${this.#stagingNumber++}`
+    fileSystem.makeDirectory(inner === null ? staged : `${staged}/${inner}`)
     try {
-      await this.#parts.fileSystem.syncDirectory(parent)
+      await files.write(`${staged}/${file}`, body)
+      fileSystem.rename(staged, target)
+    } catch (error) {
+      // Whoever tries again and again would fill the folder until the next start.
+      this.takeLater(staged)
+      trash.startRemoval()
+      throw error
+    }
+    try {
+      await fileSystem.syncDirectory(parent)
     } catch (error) {
       // In place but perhaps not for good: nobody was told, so it is taken back.
       this.takeLater(target)

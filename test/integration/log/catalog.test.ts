@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, test } from 'node:test'
 import { EdgeError } from '../../../src/errors.ts'
 import type { Catalog, Stream, Topic } from '../../../src/log/api.ts'
+import type { FileSystem } from '../../../src/log/io/file-system.ts'
 import { streamAt, topicAt } from '../../support/by-number.ts'
 import { CatalogWorld, fillStore, isCode, OPTIONS, seen } from '../../support/catalog-world.ts'
 
@@ -227,6 +228,31 @@ test('a floor only rises and is there after a restart', async () => {
       [4, 0n],
     ],
   )
+})
+
+test('a stream or topic that cannot be made leaves nothing behind', async () => {
+  const inner = world.fileSystem()
+  let isFull = false
+  const fileSystem: FileSystem = {
+    ...inner,
+    open(path, mode) {
+      if (isFull && path.startsWith('staging/')) throw new EdgeError('EDGE_DISK_FULL', 'ENOSPC')
+      return inner.open(path, mode)
+    },
+  }
+  const { catalog } = await world.open(fileSystem)
+  await catalog.createStream('s')
+  isFull = true
+  for (let tries = 0; tries < 3; tries++) {
+    await assert.rejects(catalog.createStream('u'), isCode('EDGE_DISK_FULL'))
+    const topic = catalog.createTopic(streamAt(catalog, 0), { name: 't', partitionCount: 1, options: OPTIONS })
+    await assert.rejects(topic, isCode('EDGE_DISK_FULL'))
+  }
+  world.drain()
+  assert.deepEqual([fileSystem.list('staging'), fileSystem.list('trash')], [[], []])
+  assert.deepEqual(world.findings, [])
+  isFull = false
+  await catalog.createTopic(streamAt(catalog, 0), { name: 't', partitionCount: 1, options: OPTIONS })
 })
 
 test('when the engine cannot open a partition the topic is taken back as if it had never been', async () => {

@@ -94,7 +94,7 @@ test('the files of a journal, reserves and names come out of the budget', async 
   const before = writtenBytes()
   await using log = await openLog({ path: join(folder, 'store'), clock: systemClock, logger: silentLogger, settings })
   const stream = await log.catalog.createStream('s')
-  await log.catalog.createTopic(stream.id, { name: 't', partitionCount: 1000, options: topicOptions('durable') })
+  await log.catalog.createTopic(stream, { name: 't', partitionCount: 1000, options: topicOptions('durable') })
   const isCounted = (): boolean => {
     const truth = writtenBytes() - before
     return Math.abs(log.stats().writtenBytes - truth) < truth * 0.05
