@@ -34,15 +34,6 @@ export class SegmentFiles {
     this.blocks = new BlockLoader({ ...options, file: (path) => this.file(path) })
   }
 
-  get openCount(): number {
-    return this.#open.size
-  }
-
-  /** Bytes of all indexes in memory. */
-  get indexBytes(): number {
-    return this.#indexes.sizeBytes
-  }
-
   file(path: string): LogFile {
     const handle = this.#open.get(path) ?? openToRead(this.#options.fileSystem, path)
     this.#open.delete(path)
