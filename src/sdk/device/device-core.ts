@@ -438,7 +438,8 @@ export class DeviceCore {
     for (const queue of this.#lanes) {
       if (queue.holdUntilUs > nowUs) continue
       const entry = queue.takeNext(
-        (sizeBytes, count) => this.#fitsFlight(sizeBytes) && fitsWindow(this.#windows, this.#lanes, queue, sizeBytes, count),
+        (sizeBytes, count) =>
+          this.#fitsFlight(sizeBytes) && fitsWindow(this.#windows, this.#lanes, queue, sizeBytes, count),
       )
       if (entry !== null) return entry.frameBytes ?? skipFrame(queue.lane, entry)
     }
