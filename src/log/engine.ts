@@ -299,6 +299,7 @@ export class LogEngine implements PartitionHost, SegmentHost, PartitionServices 
     this.#appends.close()
     // Repacking goes on meanwhile: it may be what the last batches wait for.
     await this.#within(CLOSE_WAIT_MS, this.flush())
+    await this.removal.close()
     await this.maintenance.close()
     this.#folders.close()
     this.#repacker.close()

@@ -1,4 +1,4 @@
-/** Takes messages away: purges, and segments that retention or an operator gives up. Never beside a repack. */
+/** Takes messages away: purges, and segments that retention or an operator gives up. None is taken out beside a repack. */
 import { EdgeError } from '../errors.ts'
 import { type FileSystem, isDone } from './io/file-system.ts'
 import { refugeFolder } from './io/refuge.ts'
@@ -38,12 +38,20 @@ interface Drop {
 
 export class SegmentRemoval {
   readonly #options: SegmentRemovalOptions
-  /** Not begun: what is asked for while another task runs goes together, as the floors of a topic lie in one file. */
+  /** Not begun: what is asked for while others go is one step behind them, as the floors of a topic lie in one file. */
   #asked: Drop[] = []
   #unlinkedCount = 0
+  #running: Promise<void> | null = null
+  #isClosed = false
 
   constructor(options: SegmentRemovalOptions) {
     this.#options = options
+  }
+
+  /** What was asked for and not begun is refused; resolves when nothing goes any more. Idempotent. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#running
   }
 
   /** Drops everything that has an offset now. Durable when it resolves. */
@@ -118,6 +126,7 @@ export class SegmentRemoval {
   /** Thousands of files may go at once: others have their turn in between. A stop in the middle is made up at open. */
   async #unlinkInTurns(paths: readonly string[]): Promise<void> {
     for (const path of paths) {
+      if (this.#isClosed) return
       // Counted on from one partition to the next, each of which may have few.
       if (++this.#unlinkedCount % UNLINKED_PER_TURN === 0) await this.#nextTurn()
       this.#unlink(path)
@@ -153,54 +162,78 @@ export class SegmentRemoval {
   /** @returns whether anything was dropped: the partition may be deleted meanwhile, or begin above. */
   #drop(partition: LogPartition, endOf: Drop['endOf']): Promise<boolean> {
     return new Promise((resolve, reject) => {
+      if (this.#isClosed) throw new EdgeError('EDGE_SHUTTING_DOWN', 'the log is being closed')
       this.#asked.push({ partition, endOf, resolve, reject })
-      if (this.#asked.length === 1) this.#dropSoon()
+      this.#running ??= this.#dropAll()
     })
   }
 
-  #dropSoon(): void {
-    void this.#options.exclusive(() => this.#dropAsked())
-  }
-
-  /** Each partition once: what is asked of it a second time is looked for when the first has gone. */
-  async #dropAsked(): Promise<void> {
-    const first = new Map<LogPartition, Drop>()
-    for (const drop of this.#asked) if (!first.has(drop.partition)) first.set(drop.partition, drop)
-    this.#asked = this.#asked.filter((drop) => first.get(drop.partition) !== drop)
-    if (this.#asked.length > 0) this.#dropSoon()
-    const byTopic = Map.groupBy(first.values(), ({ partition: { spec } }) => `${spec.streamId}/${spec.topicId}`)
-    for (const drops of byTopic.values()) await this.#dropTogether(drops)
+  async #dropAll(): Promise<void> {
+    while (this.#asked.length > 0) {
+      // What is asked for until then goes along.
+      await this.#options.exclusive(async () => {})
+      // Each partition once: what is asked of it a second time is looked for when the first has gone.
+      const first = new Map<LogPartition, Drop>()
+      for (const drop of this.#asked) if (!first.has(drop.partition)) first.set(drop.partition, drop)
+      this.#asked = this.#asked.filter((drop) => first.get(drop.partition) !== drop)
+      const byTopic = Map.groupBy(first.values(), ({ partition: { spec } }) => `${spec.streamId}/${spec.topicId}`)
+      for (const drops of byTopic.values()) await this.#dropTogether(drops)
+    }
+    this.#running = null
   }
 
   /**
-   * Partitions of one topic. The floors are durable before the first file goes, else offsets could be given again after a
-   * crash. What one partition's files refuse holds up no other.
+   * Partitions of one topic. What one partition's files refuse holds up no other, and a repack goes on between two steps:
+   * full journal files wait for it.
    */
   async #dropTogether(drops: readonly Drop[]): Promise<void> {
-    const { isUnlinkedBeforeFloor, changed } = this.#options
-    const floors = new Map<number, bigint>()
-    const due = await among(drops, async ({ partition, endOf }) => {
-      const end = await endOf()
-      if (end === undefined || end <= partition.logStartOffset || partition.isRemoved) return false
-      floors.set(partition.key, end)
-      return true
-    })
+    const { exclusive, changed } = this.#options
+    const ends = new Map<LogPartition, bigint>()
+    const due = await among(drops, ({ partition, endOf }) =>
+      exclusive(async () => {
+        if (this.#isClosed) throw new EdgeError('EDGE_SHUTTING_DOWN', 'the log is being closed')
+        const end = await endOf()
+        if (end === undefined || end <= partition.logStartOffset || partition.isRemoved) return false
+        ends.set(partition, end)
+        return true
+      }),
+    )
     if (due.length === 0) return
     try {
-      if (!isUnlinkedBeforeFloor) await this.#raiseFloors(floors)
-      const gone = await among(due, async ({ partition }) => {
-        const end = floors.get(partition.key)
-        if (end === undefined || partition.isRemoved) return false
-        partition.dropBelow(end)
-        await this.#unlinkInTurns(this.#takeBelow(partition, end))
+      const gone = await exclusive(() => this.#dropBelow(ends))
+      const dropped = await among(due, async ({ partition }) => {
+        const paths = gone.get(partition)
+        if (paths === undefined) return false
+        await this.#unlinkInTurns(paths)
         return true
       })
       changed()
-      if (isUnlinkedBeforeFloor) await this.#raiseFloors(floors)
-      for (const { resolve } of gone) resolve(true)
+      for (const { resolve } of dropped) resolve(true)
     } catch (error) {
       for (const { reject } of due) reject(error)
     }
+  }
+
+  /**
+   * The floors are durable before the first file goes, else offsets could be given again after a crash.
+   *
+   * @returns the files of each partition that was not deleted meanwhile: they are to be removed.
+   */
+  async #dropBelow(ends: ReadonlyMap<LogPartition, bigint>): Promise<ReadonlyMap<LogPartition, readonly string[]>> {
+    const { isUnlinkedBeforeFloor } = this.#options
+    const floors = new Map([...ends].map(([{ key }, end]) => [key, end]))
+    const gone = new Map<LogPartition, readonly string[]>()
+    if (!isUnlinkedBeforeFloor) await this.#raiseFloors(floors)
+    for (const [partition, end] of ends) {
+      if (partition.isRemoved) continue
+      partition.dropBelow(end)
+      gone.set(partition, this.#takeBelow(partition, end))
+    }
+    if (isUnlinkedBeforeFloor) {
+      for (const path of [...gone.values()].flat()) this.#unlink(path)
+      await this.#raiseFloors(floors)
+    }
+    return gone
   }
 
   /** On a full disk the record needs room before what it frees is there. */

@@ -48,6 +48,11 @@ function world(onTurn: (partition: { isRemoved: boolean }) => void = () => {}) {
     removedCount++
     removed.call(segmentFiles, segment)
   }
+  const exclusive = <T>(task: () => Promise<T>): Promise<T> => {
+    const run = last.then(task)
+    last = run.catch(() => {})
+    return run
+  }
   const removal = new SegmentRemoval({
     fileSystem,
     segmentFiles,
@@ -63,11 +68,7 @@ function world(onTurn: (partition: { isRemoved: boolean }) => void = () => {}) {
       after: () => () => {},
     },
     closedSegments: ({ segments }) => segments.map((segment) => segment as unknown as SealedSegment),
-    exclusive(task) {
-      const run = last.then(task)
-      last = run.catch(() => {})
-      return run
-    },
+    exclusive,
     makeRoom: () => false,
     changed: () => void steps.push('changed'),
     isUnlinkedBeforeFloor: false,
@@ -77,7 +78,7 @@ function world(onTurn: (partition: { isRemoved: boolean }) => void = () => {}) {
   }
   const loaded = (key: number, topicId: number, count: number) =>
     partitionOf(key, topicId, count) as unknown as LogPartition
-  return { steps, partition, loaded, removal, breakUnlink, removedCount: () => removedCount }
+  return { steps, partition, loaded, removal, exclusive, breakUnlink, removedCount: () => removedCount }
 }
 
 test('nothing is counted as dropped of a partition that is deleted meanwhile', async () => {
@@ -119,7 +120,7 @@ test('what is asked for at a time costs one record for each topic', async () => 
   ])
   assert.deepEqual(steps, [
     'floor 3 2',
-    ...['start 3', ...Array(3).fill('unlink'), 'start 2', ...Array(2).fill('unlink'), 'changed'],
+    ...['start 3', 'start 2', ...Array(5).fill('unlink'), 'changed'],
     'floor 4',
     ...['start 4', ...Array(4).fill('unlink'), 'changed'],
   ])
@@ -145,4 +146,24 @@ test('what is asked of a partition twice at a time is looked for when the first 
     steps.filter((step) => step.startsWith('floor')),
     ['floor 2', 'floor 4'],
   )
+})
+
+test('others that must not run beside have their turn while files go, and a stop does not wait for them', async () => {
+  let closed: Promise<void> | undefined
+  const { steps, loaded, removal, exclusive } = world(() => {
+    void exclusive(async () => void steps.push('repack'))
+    closed ??= removal.close()
+  })
+  const partition = loaded(1, 1, COUNT)
+  const first = removal.purge(partition)
+  const late = assert.rejects(removal.purge(partition), { code: 'EDGE_SHUTTING_DOWN' })
+  await first
+  await closed
+  await late
+  assert.deepEqual(
+    steps.filter((step) => step !== 'unlink'),
+    ['floor 100', 'start 100', 'turn, 100 left', 'repack', 'changed'],
+  )
+  assert.ok(steps.filter((step) => step === 'unlink').length < COUNT)
+  await assert.rejects(removal.purge(loaded(2, 2, COUNT)), { code: 'EDGE_SHUTTING_DOWN' })
 })
