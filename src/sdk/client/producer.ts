@@ -47,6 +47,8 @@ export interface ProducerOptions {
 export interface Spool {
   /** Messages that an earlier run did not get acknowledged, oldest first; those that are done with since leave it. */
   readonly pending: readonly SpooledMessage[]
+  /** Found damaged when it was opened; the messages that lay there are lost. */
+  readonly damagedBytes?: number
   /** Resolves when the message is on disk. */
   append(message: SpooledMessage): Promise<void>
   /** The oldest `count` messages are done with. */

@@ -7,23 +7,16 @@
  *           [2] count u32: so many of the oldest messages are done with
  *           [3] count u32: the message behind so many of the oldest was given up
  *
- * A torn or damaged entry ends the reading; the file is cut there. Once everything is done with, it is cut to its head; one
- * that always holds something unsent is written anew, without what is done with, each time it has doubled.
+ * A torn tail is cut off. Once everything is done with, the file is cut to its head; one that always holds something unsent is
+ * written anew, without what is done with, each time it has doubled. One program at a time may have it open.
  */
-import { type FileHandle, open, readFile, rename, rm } from 'node:fs/promises'
+import { copyFile, type FileHandle, open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { crc32 } from 'node:zlib'
 import { EdgeError, messageOf } from '../../errors.ts'
-import { decodeUserHeaders, encodeUserHeaders } from '../wire/user-headers.ts'
 import type { Spool, SpooledMessage } from './producer.ts'
+import { entryOfMessage, entryOfNote, MAGIC, readEntries, startsWithMagic } from './spool-format.ts'
+import { type Note, NoteLedger } from './spool-notes.ts'
 
-const MAGIC = new TextEncoder().encode('iggyspl1')
-const ENTRY_HEAD_BYTES = 8
-const MESSAGE = 1
-const DONE = 2
-const GIVEN_UP = 3
-const MESSAGE_HEAD_BYTES = 1 + 16 + 8 + 4
-const MAX_BODY_BYTES = 65 * 1024 * 1024
 /** A smaller file is left as it is. */
 const REWRITE_ABOVE_BYTES = 16 * 1024 * 1024
 
@@ -38,10 +31,15 @@ export async function openSpoolFile(path: string): Promise<Spool> {
     }
     // New, or its very first write was cut short.
     if (bytes.length < MAGIC.length) await file.appendFile(MAGIC.subarray(bytes.length))
-    const { pending, endAt } = readEntries(bytes)
+    const { pending, endAt, damagedBytes } = readEntries(bytes)
+    // As it was, for whoever wants to look for more in it.
+    if (damagedBytes > 0) await copyFile(path, `${path}.damaged`)
     const keptBytes = pending.length === 0 ? MAGIC.length : endAt
     await file.truncate(keptBytes)
-    return new SpoolFile(path, file, pending, keptBytes)
+    const spool = new SpoolFile(path, file, pending, keptBytes, damagedBytes)
+    // What follows counts messages from the oldest on: none that cannot be read may be among them.
+    if (damagedBytes > 0) await spool.writeAnew()
+    return spool
   } catch (cause) {
     if (cause instanceof EdgeError) throw cause
     throw new EdgeError('EDGE_IO', `spool file ${path}: ${messageOf(cause)}`, { cause })
@@ -49,12 +47,15 @@ export async function openSpoolFile(path: string): Promise<Spool> {
 }
 
 class SpoolFile implements Spool {
+  readonly damagedBytes: number
   readonly #pending: SpooledMessage[]
   readonly #path: string
   #file: FileHandle
   #pendingCount: number
   /** What is written as one: it is open until all that was to be done before is done. */
-  #group: Uint8Array[] = []
+  #group: (Uint8Array | Note)[] = []
+  /** Notes that the disk did not take: they go before whatever it takes next, as it counts from the oldest on. */
+  readonly #owed = new NoteLedger()
   #groupWritten: Promise<void> = Promise.resolve()
   /** The end of all that is to be done to the file, one after the other. */
   #tail: Promise<void> = Promise.resolve()
@@ -64,7 +65,8 @@ class SpoolFile implements Spool {
   #rewriteAboveBytes = REWRITE_ABOVE_BYTES
   #isClosed = false
 
-  constructor(path: string, file: FileHandle, pending: SpooledMessage[], endAt: number) {
+  constructor(path: string, file: FileHandle, pending: SpooledMessage[], endAt: number, damagedBytes: number) {
+    this.damagedBytes = damagedBytes
     this.#path = path
     this.#file = file
     this.#pending = pending
@@ -77,7 +79,7 @@ class SpoolFile implements Spool {
   }
 
   async append(message: SpooledMessage): Promise<void> {
-    const entry = entryOf(messageBody(message))
+    const entry = entryOfMessage(message)
     this.#pendingCount += 1
     try {
       await this.#write(entry)
@@ -90,13 +92,13 @@ class SpoolFile implements Spool {
   async acknowledged(count: number): Promise<void> {
     this.#pendingCount -= count
     this.#pending.splice(0, count)
-    await this.#note(DONE, count)
+    await this.#note({ kind: 'done', count })
   }
 
   async gaveUp(aheadCount: number): Promise<void> {
     this.#pendingCount -= 1
     this.#pending.splice(aheadCount, 1)
-    await this.#note(GIVEN_UP, aheadCount)
+    await this.#note({ kind: 'given-up', count: aheadCount })
   }
 
   async close(): Promise<void> {
@@ -106,17 +108,19 @@ class SpoolFile implements Spool {
     await this.#file.close()
   }
 
-  async #note(kind: number, count: number): Promise<void> {
-    const body = new Uint8Array(5)
-    body[0] = kind
-    new DataView(body.buffer).setUint32(1, count, true)
-    await this.#write(entryOf(body))
+  /** With what is pending now: before anything was appended. */
+  writeAnew(): Promise<void> {
+    return this.#inTurn(() => this.#replaceBy(this.#pending))
+  }
+
+  async #note(note: Note): Promise<void> {
+    await this.#write(note)
     await this.#inTurn(() => this.#shrink())
   }
 
-  async #write(bytes: Uint8Array): Promise<void> {
+  async #write(entry: Uint8Array | Note): Promise<void> {
     if (this.#isClosed) throw new EdgeError('EDGE_IO', 'the spool file was closed')
-    this.#group.push(bytes)
+    this.#group.push(entry)
     if (this.#group.length === 1) this.#groupWritten = this.#inTurn(() => this.#writeGroup())
     await this.#groupWritten
   }
@@ -133,9 +137,13 @@ class SpoolFile implements Spool {
     try {
       if (this.#isTorn) await this.#file.truncate(this.#endAt)
       this.#isTorn = true
-      this.#endAt += await writeAll(this.#file, group)
+      const owed = this.#owed.notes().map(entryOfNote)
+      const entries = group.map((entry) => (entry instanceof Uint8Array ? entry : entryOfNote(entry)))
+      this.#endAt += await writeAll(this.#file, [...owed, ...entries])
       this.#isTorn = false
+      this.#owed.clear()
     } catch (cause) {
+      for (const entry of group) if (!(entry instanceof Uint8Array)) this.#owed.add(entry)
       throw new EdgeError('EDGE_IO', 'the spool file cannot be written', { cause })
     }
   }
@@ -155,11 +163,15 @@ class SpoolFile implements Spool {
 
   async #rewrite(): Promise<void> {
     const { pending } = readEntries(new Uint8Array(await readFile(this.#path)))
+    await this.#replaceBy(pending)
+  }
+
+  async #replaceBy(pending: readonly SpooledMessage[]): Promise<void> {
     const newPath = `${this.#path}.new`
     await rm(newPath, { force: true })
     const file = await open(newPath, 'ax+')
     try {
-      const sizeBytes = await writeAll(file, [MAGIC, ...pending.map((message) => entryOf(messageBody(message)))])
+      const sizeBytes = await writeAll(file, [MAGIC, ...pending.map(entryOfMessage)])
       await rename(newPath, this.#path)
       this.#endAt = sizeBytes
     } catch (error) {
@@ -189,61 +201,5 @@ async function syncFolder(path: string): Promise<void> {
     await folder.sync()
   } finally {
     await folder.close()
-  }
-}
-
-function entryOf(body: Uint8Array): Uint8Array {
-  const entry = new Uint8Array(ENTRY_HEAD_BYTES + body.length)
-  const view = new DataView(entry.buffer)
-  view.setUint32(0, body.length, true)
-  view.setUint32(4, crc32(body), true)
-  entry.set(body, ENTRY_HEAD_BYTES)
-  return entry
-}
-
-function messageBody(message: SpooledMessage): Uint8Array {
-  const headers = encodeUserHeaders(message.headers ?? [])
-  const body = new Uint8Array(MESSAGE_HEAD_BYTES + headers.length + message.payload.length)
-  const view = new DataView(body.buffer)
-  view.setUint8(0, MESSAGE)
-  view.setBigUint64(1, BigInt.asUintN(64, message.id), true)
-  view.setBigUint64(9, BigInt.asUintN(64, message.id >> 64n), true)
-  view.setBigUint64(17, message.originUs, true)
-  view.setUint32(25, headers.length, true)
-  body.set(headers, MESSAGE_HEAD_BYTES)
-  body.set(message.payload, MESSAGE_HEAD_BYTES + headers.length)
-  return body
-}
-
-function startsWithMagic(bytes: Uint8Array): boolean {
-  return MAGIC.every((byte, at) => at >= bytes.length || bytes[at] === byte)
-}
-
-function readEntries(bytes: Uint8Array): { pending: SpooledMessage[]; endAt: number } {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const pending: SpooledMessage[] = []
-  let at = MAGIC.length
-  while (at + ENTRY_HEAD_BYTES <= bytes.length) {
-    const length = view.getUint32(at, true)
-    const bodyAt = at + ENTRY_HEAD_BYTES
-    if (length === 0 || length > MAX_BODY_BYTES || bodyAt + length > bytes.length) break
-    const body = bytes.subarray(bodyAt, bodyAt + length)
-    if (crc32(body) !== view.getUint32(at + 4, true)) break
-    if (body[0] === DONE) pending.splice(0, view.getUint32(bodyAt + 1, true))
-    else if (body[0] === GIVEN_UP) pending.splice(view.getUint32(bodyAt + 1, true), 1)
-    else if (body[0] === MESSAGE && length >= MESSAGE_HEAD_BYTES) pending.push(readMessage(body))
-    at = bodyAt + length
-  }
-  return { pending, endAt: Math.min(at, bytes.length) }
-}
-
-function readMessage(body: Uint8Array): SpooledMessage {
-  const view = new DataView(body.buffer, body.byteOffset, body.byteLength)
-  const payloadAt = MESSAGE_HEAD_BYTES + view.getUint32(25, true)
-  return {
-    id: (view.getBigUint64(9, true) << 64n) | view.getBigUint64(1, true),
-    originUs: view.getBigUint64(17, true),
-    headers: decodeUserHeaders(body.slice(MESSAGE_HEAD_BYTES, payloadAt)),
-    payload: body.slice(payloadAt),
   }
 }

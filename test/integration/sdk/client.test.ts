@@ -1,7 +1,7 @@
 /** The client against this runtime's own server, in both generations. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { mkdtemp, open, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -316,6 +316,38 @@ test('a spool does not grow while a batch has no answer and what comes behind it
   await spool.append({ id: 41n, originUs: ORIGIN_US, payload: new Uint8Array(1) })
   await spool.close()
   assert.deepEqual(await idsKept(path), [1n, 40n, 41n])
+})
+
+test('a note that the disk did not take goes before the next, which counts from it', async (context) => {
+  const path = await spoolPath(context)
+  const spool = await openSpoolFile(path)
+  for (let id = 1n; id <= 4n; id++) await spool.append({ id, originUs: ORIGIN_US, payload: new Uint8Array(1) })
+  const handle = await open(path)
+  const full = context.mock.method(Object.getPrototypeOf(handle), 'writev', async () => {
+    throw Object.assign(new Error('no space'), { code: 'ENOSPC' })
+  })
+  await assert.rejects(spool.acknowledged(1), { code: 'EDGE_IO' })
+  full.mock.restore()
+  await handle.close()
+  await spool.gaveUp(1)
+  await spool.close()
+  assert.deepEqual(await idsKept(path), [2n, 4n])
+})
+
+test('a damaged message costs itself; the file as it was stays beside the one that goes on', async (context) => {
+  const path = await spoolPath(context)
+  const first = await openSpoolFile(path)
+  for (let id = 1n; id <= 3n; id++) await first.append({ id, originUs: ORIGIN_US, payload: new Uint8Array(100) })
+  await first.close()
+  const bytes = await readFile(path)
+  bytes[200] = (bytes[200] ?? 0) ^ 1
+  await writeFile(path, bytes)
+  const spool = await openSpoolFile(path)
+  assert.ok((spool.damagedBytes ?? 0) > 100)
+  await spool.acknowledged(1)
+  await spool.close()
+  assert.deepEqual(await idsKept(path), [3n])
+  assert.deepEqual(await readFile(`${path}.damaged`), bytes)
 })
 
 test('what an earlier run left leaves memory as it is done with', async (context) => {
