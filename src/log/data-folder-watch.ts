@@ -4,7 +4,8 @@
  * until it is back. A segment that was deleted alone costs its own offsets, which is told before somebody wants to read them.
  */
 import { EdgeError } from '../errors.ts'
-import type { FileLock, FileSystem } from './io/file-system.ts'
+import type { FileLock } from '../file-lock.ts'
+import type { FileSystem } from './io/file-system.ts'
 import type { Segment } from './io/segment.ts'
 import type { LogPartition } from './partition.ts'
 import type { ReportFinding } from './ports.ts'

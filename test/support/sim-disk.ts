@@ -9,7 +9,8 @@
  * in it, as one does that was made immutable; the files in it go on.
  */
 import { EdgeError } from '../../src/errors.ts'
-import type { DirectoryEntry, DiskSpace, FileLock, FileSystem, LogFile } from '../../src/log/io/file-system.ts'
+import type { FileLock } from '../../src/file-lock.ts'
+import type { DirectoryEntry, DiskSpace, FileSystem, LogFile } from '../../src/log/io/file-system.ts'
 import type { SeededRandom } from './seeded-random.ts'
 
 export const SECTOR = 512

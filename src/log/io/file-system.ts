@@ -6,6 +6,7 @@
  * microseconds. Whatever waits for the device (`datasync`, cold reads, directory syncs) is not.
  */
 import { EdgeError, systemCodeOf } from '../../errors.ts'
+import type { FileLock } from '../../file-lock.ts'
 
 export interface FileSystem {
   /** @returns names in a folder; empty when it does not exist. */
@@ -32,14 +33,6 @@ export interface FileSystem {
   identity(path: string): string | undefined
   /** Takes the data folder for this process until `release`. @throws EDGE_STORE_IN_USE. */
   lock(path: string): FileLock
-}
-
-/** What `identity` says where the disk cannot be asked. */
-export const UNKNOWN_IDENTITY = 'unknown'
-
-/** @returns whether what lay there lies there still, as far as anybody can tell. */
-export function isInPlace(before: string | undefined, now: string | undefined): boolean {
-  return now === UNKNOWN_IDENTITY || before === UNKNOWN_IDENTITY || now === before
 }
 
 /** What the machine is short of at the moment, by the system's codes: descriptors, memory. */
@@ -109,15 +102,6 @@ export interface DirectoryEntry {
 export interface DiskSpace {
   readonly freeBytes: number
   readonly totalBytes: number
-}
-
-export interface FileLock {
-  /** Whether its file still lies where it was made. */
-  isHeld(): boolean
-  /** The file stays: on a full disk the next start has its place. */
-  release(): void
-  /** Nothing of it stays, as if it had never been taken. */
-  remove(): void
 }
 
 export interface LogFile {

@@ -4,10 +4,11 @@
  * segments above the journal's first offset are thrown away because the journal has them.
  */
 import { EdgeError, toEdgeError } from '../../errors.ts'
+import { isInPlace } from '../../file-identity.ts'
 import type { Written } from '../core/flash-budget.ts'
 import { JOURNAL_HEADER_SIZE } from '../core/journal-format.ts'
 import { MAX_JOURNAL_FILE_NUMBER } from '../core/journal-index.ts'
-import { type FileSystem, isInPlace } from './file-system.ts'
+import type { FileSystem } from './file-system.ts'
 import { createZeroed, JournalFile, journalPath } from './journal-file.ts'
 import type { StoreKeys } from './store-keys.ts'
 

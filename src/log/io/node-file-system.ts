@@ -2,10 +2,10 @@
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { EdgeError, systemCodeOf } from '../../errors.ts'
+import { identityOf } from '../../file-identity.ts'
 import { notAFolder, refuseOtherThanFile } from '../../file-kind.ts'
-import { identityOf } from './file-identity.ts'
+import { takeFileLock } from '../../file-lock.ts'
 import type { DirectoryEntry, DiskSpace, FileSystem, LogFile } from './file-system.ts'
-import { takeFolderLock } from './folder-lock.ts'
 
 const FULL_CODES = new Set(['ENOSPC', 'EDQUOT'])
 /** There is none of that name, or a file stands in its place. */
@@ -32,7 +32,7 @@ export function createNodeFileSystem(root: string): FileSystem {
     space: () => checked(root, () => spaceOf(root)),
     sizeOf: (path) => sizeOfFile(at(path)),
     identity: (path) => identityOf(at(path)),
-    lock: (path) => checked(at(path), () => takeFolderLock(at(path))),
+    lock: (path) => checked(at(path), () => takeFileLock(at(path), 'data folder')),
   }
 }
 

@@ -3,11 +3,10 @@
  * log reads. Reads come from memory. docs/formats/metadata.md says what each table is worth after a crash.
  */
 import { EdgeError } from '../../errors.ts'
+import { identityOf, isInPlace } from '../../file-identity.ts'
 import type { ConsumerKind, CursorRow, GroupRow, MetadataStore, Partition, TokenRow, UserRow } from '../api.ts'
 import { OFFSETS_ENDING, OFFSETS_FILE } from '../catalog/layout.ts'
 import type { FlashUse } from '../flash-use.ts'
-import { identityOf } from '../io/file-identity.ts'
-import { isInPlace } from '../io/file-system.ts'
 import { type NameSource, partitionText } from '../place-text.ts'
 import type { HintStore, ProducerStore, ReportFinding } from '../ports.ts'
 import type { Scheduler } from '../scheduler.ts'

@@ -1,37 +1,49 @@
 /**
- * One edge a data folder. The kernel's lock (`flock`) decides who of those that start at one moment, and it goes with its
+ * One process a data folder, or a spool file. The kernel's lock (`flock`) decides who of those that start at one moment, and it goes with its
  * process however that ends. The file names the process as well: for people, for who looks without taking it, and for a
  * Node without `node:ffi`, where it is all there is.
  */
 import * as fs from 'node:fs'
-import { cFunctions } from '../../c-library.ts'
-import { EdgeError } from '../../errors.ts'
-import { readFileBytes, refuseOtherThanFile } from '../../file-kind.ts'
-import { identityIn, identityOf } from './file-identity.ts'
-import { type FileLock, isInPlace } from './file-system.ts'
+import { cFunctions } from './c-library.ts'
+import { EdgeError } from './errors.ts'
+import { identityIn, identityOf, isInPlace } from './file-identity.ts'
+import { readFileBytes, refuseOtherThanFile } from './file-kind.ts'
+
+export interface FileLock {
+  /** Whether its file still lies where it was made. */
+  isHeld(): boolean
+  /** The file stays: on a full disk the next start has its place. */
+  release(): void
+  /** Nothing of it stays, as if it had never been taken. */
+  remove(): void
+}
 
 const LOCK_EX = 2
 const LOCK_NB = 4
 /** The file that was opened may be one that its last holder takes along; then the next is tried. */
 const MAX_ATTEMPTS = 8
 
-/** @throws EDGE_STORE_IN_USE. */
-export function takeFolderLock(path: string): FileLock {
+/**
+ * @param path of the lock's own file.
+ * @param what it stands for, for the error: `data folder`.
+ * @throws EDGE_STORE_IN_USE.
+ */
+export function takeFileLock(path: string, what: string): FileLock {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    const lock = tryLock(path)
+    const lock = tryLock(path, what)
     if (lock !== null) return lock
   }
-  throw inUse(path, null)
+  throw inUse(path, what, null)
 }
 
 /** @returns null when what was locked lies there no more. */
-function tryLock(path: string): FileLock | null {
+function tryLock(path: string, what: string): FileLock | null {
   refuseOtherThanFile(path)
   const descriptor = fs.openSync(path, fs.constants.O_RDWR | fs.constants.O_CREAT, 0o644)
   try {
     const isFree = lockFile(descriptor)
     const holder = lockHolder(path)
-    if (!isFree || holder !== null) throw inUse(path, holder)
+    if (!isFree || holder !== null) throw inUse(path, what, holder)
     const identity = identityOf(path)
     if (!isInPlace(identityIn(fs.fstatSync(descriptor)), identity)) {
       fs.closeSync(descriptor)
@@ -75,9 +87,9 @@ function lockFile(descriptor: number): boolean {
   return flock(descriptor, LOCK_EX | LOCK_NB) === 0
 }
 
-function inUse(path: string, pid: number | null): EdgeError {
+function inUse(path: string, what: string, pid: number | null): EdgeError {
   const who = pid === null ? 'another process' : `process ${pid}`
-  return new EdgeError('EDGE_STORE_IN_USE', `data folder is in use by ${who} (${path})`, {
+  return new EdgeError('EDGE_STORE_IN_USE', `${what} is in use by ${who} (${path})`, {
     details: pid === null ? {} : { pid },
   })
 }

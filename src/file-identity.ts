@@ -1,6 +1,13 @@
 /** Which file lies at a path, told from another of the same name. */
 import { type Stats, statSync } from 'node:fs'
-import { UNKNOWN_IDENTITY } from './file-system.ts'
+
+/** Where the disk cannot be asked. */
+export const UNKNOWN_IDENTITY = 'unknown'
+
+/** @returns whether what lay there lies there still, as far as anybody can tell. */
+export function isInPlace(before: string | undefined, now: string | undefined): boolean {
+  return now === UNKNOWN_IDENTITY || before === UNKNOWN_IDENTITY || now === before
+}
 
 /** A file keeps it where it is moved to. */
 export function identityOf(path: string): string | undefined {

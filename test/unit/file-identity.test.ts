@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isInPlace, UNKNOWN_IDENTITY } from '../../../../src/log/io/file-system.ts'
+import { isInPlace, UNKNOWN_IDENTITY } from '../../src/file-identity.ts'
 
 test('what is gone, or another one, is not in its place; a disk that cannot be asked says nothing', () => {
   assert.deepEqual(
