@@ -8,11 +8,13 @@
  *           [3] count u32: the message behind so many of the oldest was given up
  *
  * A torn tail is cut off. Once everything is done with, the file is cut to its head; one that always holds something unsent is
- * written anew, without what is done with, each time it has doubled. One program at a time may have it open.
+ * written anew, without what is done with, each time it has doubled. One program at a time has it open: two would send and cut
+ * each other's messages. The lock is a file beside it.
  */
 import { copyFile, type FileHandle, open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { EdgeError, messageOf } from '../../errors.ts'
+import { type FileLock, takeFileLock } from '../../file-lock.ts'
 import type { Spool, SpooledMessage } from './producer.ts'
 import { entryOfMessage, entryOfNote, MAGIC, readEntries, startsWithMagic } from './spool-format.ts'
 import { type Note, NoteLedger } from './spool-notes.ts'
@@ -20,13 +22,27 @@ import { type Note, NoteLedger } from './spool-notes.ts'
 /** A smaller file is left as it is. */
 const REWRITE_ABOVE_BYTES = 16 * 1024 * 1024
 
-/** @throws {EdgeError} EDGE_STORE_NEWER for a file that is no spool of this form, EDGE_IO. */
+/**
+ * @throws {EdgeError} EDGE_STORE_IN_USE while another has it open, EDGE_STORE_NEWER for a file that is no spool of this form,
+ *   EDGE_IO.
+ */
 export async function openSpoolFile(path: string): Promise<Spool> {
+  let lock: FileLock | undefined
   try {
-    const file = await open(path, 'a+')
+    lock = takeFileLock(`${path}.lock`, 'spool file')
+    return await openLocked(path, lock)
+  } catch (cause) {
+    lock?.release()
+    if (cause instanceof EdgeError) throw cause
+    throw new EdgeError('EDGE_IO', `spool file ${path}: ${messageOf(cause)}`, { cause })
+  }
+}
+
+async function openLocked(path: string, lock: FileLock): Promise<Spool> {
+  const file = await open(path, 'a+')
+  try {
     const bytes = new Uint8Array(await file.readFile())
     if (!startsWithMagic(bytes)) {
-      await file.close()
       throw new EdgeError('EDGE_STORE_NEWER', `${path}: expected a spool file that begins with "iggyspl1"`)
     }
     // New, or its very first write was cut short.
@@ -36,20 +52,30 @@ export async function openSpoolFile(path: string): Promise<Spool> {
     if (damagedBytes > 0) await copyFile(path, `${path}.damaged`)
     const keptBytes = pending.length === 0 ? MAGIC.length : endAt
     await file.truncate(keptBytes)
-    const spool = new SpoolFile(path, file, pending, keptBytes, damagedBytes)
+    const spool = new SpoolFile({ path, lock, file, pending, endAt: keptBytes, damagedBytes })
     // What follows counts messages from the oldest on: none that cannot be read may be among them.
     if (damagedBytes > 0) await spool.writeAnew()
     return spool
-  } catch (cause) {
-    if (cause instanceof EdgeError) throw cause
-    throw new EdgeError('EDGE_IO', `spool file ${path}: ${messageOf(cause)}`, { cause })
+  } catch (error) {
+    await file.close()
+    throw error
   }
+}
+
+interface OpenedSpool {
+  readonly path: string
+  readonly lock: FileLock
+  readonly file: FileHandle
+  readonly pending: SpooledMessage[]
+  readonly endAt: number
+  readonly damagedBytes: number
 }
 
 class SpoolFile implements Spool {
   readonly damagedBytes: number
   readonly #pending: SpooledMessage[]
   readonly #path: string
+  readonly #lock: FileLock
   #file: FileHandle
   #pendingCount: number
   /** What is written as one: it is open until all that was to be done before is done. */
@@ -65,9 +91,10 @@ class SpoolFile implements Spool {
   #rewriteAboveBytes = REWRITE_ABOVE_BYTES
   #isClosed = false
 
-  constructor(path: string, file: FileHandle, pending: SpooledMessage[], endAt: number, damagedBytes: number) {
+  constructor({ path, lock, file, pending, endAt, damagedBytes }: OpenedSpool) {
     this.damagedBytes = damagedBytes
     this.#path = path
+    this.#lock = lock
     this.#file = file
     this.#pending = pending
     this.#pendingCount = pending.length
@@ -106,6 +133,7 @@ class SpoolFile implements Spool {
     this.#isClosed = true
     await this.#tail
     await this.#file.close()
+    this.#lock.release()
   }
 
   /** With what is pending now: before anything was appended. */
@@ -162,7 +190,10 @@ class SpoolFile implements Spool {
   }
 
   async #rewrite(): Promise<void> {
-    const { pending } = readEntries(new Uint8Array(await readFile(this.#path)))
+    const { pending, damagedBytes } = readEntries(new Uint8Array(await readFile(this.#path)))
+    // What is counted here has places that would no longer be there: the next one that opens the file mends it.
+    if (damagedBytes > 0)
+      throw new EdgeError('EDGE_BATCH_CORRUPT', `spool file ${this.#path}: ${damagedBytes} bytes are damaged`)
     await this.#replaceBy(pending)
   }
 
