@@ -151,6 +151,7 @@ export class Connection implements ByteSession {
           : null,
         isMidRequest: !isOutputFull && waits === null && (session.heldBytes > 0 || session.isDropping),
         filling: this.filling(),
+        isShareAwaited: this.server.budget.isAwaited,
         // Who takes its answers slowly keeps no share meanwhile.
         mayBeRefused: waits === 'room' || waits === 'budget' || (waits === 'output' && this.share.isHeld),
       },

@@ -34,7 +34,7 @@ export const TCP_SETTINGS = {
   ),
   stall_timeout: duration(
     { default: 30 * SECOND_MS, min: SECOND_MS, max: 10 * MINUTE_MS },
-    'A request that stops in the middle, a peer that takes nothing of its answers, and a large request that comes more slowly than 2 KiB/s (or than 10 minutes for all of it) are given up after this time.',
+    'A request that stops in the middle, a peer that takes nothing of its answers, and a large request that comes more slowly than 2 KiB/s (or than 10 minutes for all of it) while others wait for room are given up after this time.',
   ),
   room_timeout: duration(
     { default: 10 * SECOND_MS, min: 100, max: 10 * MINUTE_MS },
@@ -88,12 +88,9 @@ export const FIRST_BYTES_TIMEOUT_MS = 30 * SECOND_MS
 export const MAX_SENDS_IN_FLIGHT = 256
 /** Requests up to this size are received without asking the budget. */
 export const SMALL_REQUEST_BYTES = 64 * KIB
-/**
- * With what rate a larger one has to come, bytes a second: a share of the budget is missing to others. The links of the slowest
- * gateways do twice that.
- */
+/** With what rate a larger one has to come while others wait for the budget, bytes a second: the slowest links do twice that. */
 export const LEAST_FILL_BYTES_PER_S = 2 * KIB
-/** Nor may it take longer than that as a whole, seconds: above 1.2 MiB more is asked. */
+/** Nor may it take longer than that as a whole then, seconds: above 1.2 MiB more is asked. */
 export const MAX_FILL_S = 600
 /** How long an ended connection waits for its peer to end too, once all has gone out. */
 export const END_GRACE_MS = SECOND_MS

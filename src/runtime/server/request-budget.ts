@@ -28,6 +28,11 @@ export class RequestBudget {
     return this.usedBytes
   }
 
+  /** Whether somebody misses what others hold. */
+  get isAwaited(): boolean {
+    return this.waiters.length > 0
+  }
+
   /** @returns whether the share was taken. A request larger than everything passes alone. */
   take(sizeBytes: number): boolean {
     if (!this.fits(sizeBytes) || !this.mayPass(sizeBytes)) return false

@@ -2,7 +2,8 @@
  * Time limits of one connection: when it is given up, and when what it waits for is refused. Pure.
  *
  * Who gets on is not cut: a byte that came counts, and one that the peer took of its answers, however large they are and slow
- * the link. Only of a large request a least rate is asked: what it takes of the budget is missing to others.
+ * the link. Only of a large request a least rate is asked, and only where others wait for what it takes
+ * of the budget.
  * Relies on being asked about once a second.
  */
 import { type ConnectionLimits, END_GRACE_MS, LEAST_FILL_BYTES_PER_S, MAX_FILL_S } from './defaults.ts'
@@ -23,6 +24,8 @@ export interface Standing {
   readonly isMidRequest: boolean
   /** A request that holds a share of the budget and is not whole. */
   readonly filling: { readonly sizeBytes: number; readonly receivedBytes: number } | null
+  /** Others wait for such a share. */
+  readonly isShareAwaited: boolean
   /** It waits for what is refused when it does not come in time. */
   readonly mayBeRefused: boolean
 }
@@ -43,8 +46,8 @@ export class TimeLimits {
   private unacknowledgedBytes: number | null = null
   private waitsSinceUs: number
   private endedUs: number | null = null
-  /** Since when the bytes of a large request are counted, and what it had then. */
-  private fill: { readonly sinceUs: number; readonly receivedBytes: number } | null = null
+  /** Since when the bytes of a large request are counted, what it had then, and whether its share was missing to others since. */
+  private fill: { readonly sinceUs: number; readonly receivedBytes: number; isAwaited: boolean } | null = null
 
   /** @param isStream of one request and one answer. */
   constructor(limits: ConnectionLimits, isStream: boolean, nowUs: number) {
@@ -97,7 +100,7 @@ export class TimeLimits {
   check(standing: Standing, nowUs: number): Overdue | null {
     if (this.hasTaken(standing)) this.takenUs = nowUs
     const stallUs = this.limits.stallTimeoutMs * 1000
-    const isSlow = this.isFillSlow(standing.filling, nowUs)
+    const isSlow = this.isFillSlow(standing, nowUs)
     if (this.endedUs !== null) {
       // A stream is over when the peer has all of its answer, and it is told so; of a connection the peer is to end its side.
       const graceUs = this.isStream || standing.unsentBytes > 0 ? stallUs : END_GRACE_MS * 1000
@@ -121,21 +124,23 @@ export class TimeLimits {
   }
 
   /** Over as long a time as a silent peer gets: a link may well be gone for a part of it. */
-  private isFillSlow(filling: Standing['filling'], nowUs: number): boolean {
+  private isFillSlow({ filling, isShareAwaited }: Standing, nowUs: number): boolean {
     const { fill } = this
     if (filling === null || fill === null) {
-      this.fill = filling === null ? null : { sinceUs: nowUs, receivedBytes: filling.receivedBytes }
+      this.fill = filling === null ? null : { sinceUs: nowUs, receivedBytes: filling.receivedBytes, isAwaited: false }
       return false
     }
+    // Who waited may have been refused meanwhile.
+    fill.isAwaited ||= isShareAwaited
     const passedUs = nowUs - fill.sinceUs
     if (passedUs < this.limits.stallTimeoutMs * 1000) return false
-    this.fill = { sinceUs: nowUs, receivedBytes: filling.receivedBytes }
+    this.fill = { sinceUs: nowUs, receivedBytes: filling.receivedBytes, isAwaited: false }
     const leastBytes = leastFillRate(filling.sizeBytes) * (passedUs / SECOND_US)
-    return filling.receivedBytes - fill.receivedBytes < leastBytes
+    return fill.isAwaited && filling.receivedBytes - fill.receivedBytes < leastBytes
   }
 }
 
-/** @returns bytes a second that a request of that size has to come with. */
+/** @returns bytes a second that a request of that size has to come with while others wait. */
 export function leastFillRate(sizeBytes: number): number {
   return Math.max(LEAST_FILL_BYTES_PER_S, Math.ceil(sizeBytes / MAX_FILL_S))
 }

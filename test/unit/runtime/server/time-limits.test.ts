@@ -12,6 +12,7 @@ const QUIET: Standing = {
   unacknowledgedBytes: null,
   isMidRequest: false,
   filling: null,
+  isShareAwaited: false,
   mayBeRefused: false,
 }
 const seconds = (count: number): number => count * 1_000_000
@@ -56,6 +57,7 @@ describe('a large request', () => {
     ...QUIET,
     isMidRequest: true,
     filling: { sizeBytes, receivedBytes },
+    isShareAwaited: true,
   })
   /** @returns the second in which it is given up. */
   const fill = (bytesPerSecond: number, sizeBytes: number): number | null => {
@@ -69,11 +71,26 @@ describe('a large request', () => {
     return null
   }
 
-  test('has to come with a least rate, which is more for one that takes much of the budget', () => {
+  test('has to come with a least rate while others wait, which is more for one that takes much of the budget', () => {
     assert.equal(fill(1, 100_000), 30)
     assert.equal(fill(2048, 1_200_000), null)
     assert.equal(fill(2048, 60_000_000), 30)
     assert.equal(fill(leastFillRate(60_000_000), 60_000_000), null)
+  })
+
+  test('may take any time while nobody waits for its share', () => {
+    const times = new TimeLimits(LIMITS, false, 0)
+    times.beginsFill()
+    const look = (second: number, isShareAwaited: boolean) => {
+      times.heard(seconds(second))
+      return times.check({ ...filling(second, 8_000_000), isShareAwaited }, seconds(second))
+    }
+    for (let second = 0; second < 90; second++) assert.equal(look(second, false), null)
+    // Somebody who does not wait to the end of the 30 s counts.
+    assert.equal(look(90, false), null)
+    assert.equal(look(91, true), null)
+    for (let second = 92; second < 120; second++) assert.equal(look(second, false), null)
+    assert.equal(look(120, false), 'fill')
   })
 
   test('is not measured against the one before it', () => {
