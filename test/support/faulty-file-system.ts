@@ -89,6 +89,7 @@ export class FaultyFileSystem implements FileSystem {
         check(position, Math.min(target.length, file.size() - position))
         return file.read(target, position)
       },
+      readAtHand: () => false,
       async readLater(target, position) {
         check(position, Math.min(target.length, file.size() - position))
         return file.readLater(target, position)

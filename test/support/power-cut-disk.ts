@@ -139,6 +139,7 @@ export class PowerCutDisk implements FileSystem {
         target.set(part)
         return part.length
       },
+      readAtHand: () => false,
       async readLater(target, position) {
         return this.read(target, position)
       },

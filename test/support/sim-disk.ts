@@ -411,6 +411,11 @@ class SimHandle implements LogFile {
     return found.length
   }
 
+  /** Whatever the page cache has put out meanwhile is not. */
+  readAtHand(targetView: Uint8Array, position: number): boolean {
+    return this.#disk.random.chance(0.5) && this.read(targetView, position) === targetView.length
+  }
+
   readLater(target: Uint8Array, position: number): Promise<number> {
     return new Promise((resolve) => {
       this.#events.later('read', () => resolve(this.read(target, position)))

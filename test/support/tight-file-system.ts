@@ -76,6 +76,7 @@ export class TightFileSystem implements FileSystem {
     return {
       size: () => file.size(),
       read: (target, position) => file.read(target, position),
+      readAtHand: () => false,
       readLater: (target, position) => file.readLater(target, position),
       write: (bytesView, position) => {
         this.#refuseReadOnly(path)

@@ -54,6 +54,10 @@ class ReadOnlyFile implements LogFile {
     return done
   }
 
+  readAtHand(): boolean {
+    return false
+  }
+
   async readLater(target: Uint8Array, position: number): Promise<number> {
     return this.read(target, position)
   }

@@ -194,7 +194,8 @@ export class BlockLoader {
     const handle = this.#options.file(segment.path)
     const from = first.range.position
     const bytes = new Uint8Array((last.range.end ?? endOf(handle, segment, last.range.position)) - from)
-    const size = await handle.readLater(bytes, from)
+    const isAtHand = bytes.length <= MAX_RUN_SIZE && handle.readAtHand(bytes, from)
+    const size = isAtHand ? bytes.length : await handle.readLater(bytes, from)
     return areaOf(bytes.subarray(0, size))
   }
 

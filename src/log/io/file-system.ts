@@ -109,6 +109,12 @@ export interface LogFile {
   size(): number
   /** Fills `targetView` from `position` on. @returns bytes read: fewer only at the end of the file. */
   read(targetView: Uint8Array, position: number): number
+  /**
+   * As `read`, of what needs no wait for the device.
+   *
+   * @returns whether all of it was there; else nothing is known of `targetView`, and `readLater` finds the cause.
+   */
+  readAtHand(targetView: Uint8Array, position: number): boolean
   /** As `read`, off the event loop. `target` is owned by the call until it resolves. */
   readLater(target: Uint8Array, position: number): Promise<number>
   /** Writes all of `bytesView` into the page cache. @throws also on a short write; a part may be in the file then. */

@@ -5,6 +5,7 @@ import { EdgeError, systemCodeOf } from '../../errors.ts'
 import { identityOf } from '../../file-identity.ts'
 import { notAFolder, refuseOtherThanFile } from '../../file-kind.ts'
 import { takeFileLock } from '../../file-lock.ts'
+import { createReadAtHand } from './at-hand.ts'
 import type { DirectoryEntry, DiskSpace, FileSystem, LogFile } from './file-system.ts'
 
 const FULL_CODES = new Set(['ENOSPC', 'EDQUOT'])
@@ -12,6 +13,8 @@ const FULL_CODES = new Set(['ENOSPC', 'EDQUOT'])
 const NO_FOLDER_CODES: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR'])
 
 const ENTRIES_AT_ONCE = 256
+
+const readAtHand = createReadAtHand()
 
 /** @param root the data folder; made here when its parent exists. */
 export function createNodeFileSystem(root: string): FileSystem {
@@ -143,6 +146,10 @@ class NodeFile implements LogFile {
       done += count
     }
     return done
+  }
+
+  readAtHand(targetView: Uint8Array, position: number): boolean {
+    return readAtHand(this.#descriptor, targetView, position)
   }
 
   readLater(target: Uint8Array, position: number): Promise<number> {

@@ -23,6 +23,7 @@ function stopping(inner: FileSystem, left: { calls: number }): FileSystem {
   const stoppingFile = (file: LogFile): LogFile => ({
     size: () => file.size(),
     read: (target, position) => file.read(target, position),
+    readAtHand: () => false,
     readLater: (target, position) => file.readLater(target, position),
     write(bytes, position) {
       step()

@@ -45,6 +45,7 @@ function withoutPreparing(inner: FileSystem, faults: { isPreparing: boolean }): 
   const checked = (path: string, file: LogFile): LogFile => ({
     size: () => file.size(),
     read: (targetView, position) => file.read(targetView, position),
+    readAtHand: () => false,
     readLater: (target, position) => file.readLater(target, position),
     write(bytesView, position) {
       if (!faults.isPreparing && position === 0) throw new EdgeError('EDGE_IO', `EIO on ${path}`)

@@ -98,6 +98,7 @@ function unreadableAtFirst(path: string, inner: LogFile): LogFile {
       checked(position, targetView.length)
       return inner.read(targetView, position)
     },
+    readAtHand: () => false,
     async readLater(target, position) {
       checked(position, target.length)
       return inner.readLater(target, position)

@@ -74,6 +74,7 @@ function faultyFile(path: string, inner: LogFile, faults: Faults): LogFile {
       inner.read(targetView.subarray(0, targetView.length / 2), position)
       throw failure(path, 'ENOMEM')
     },
+    readAtHand: () => false,
     readLater: (target, position) => inner.readLater(target, position),
     write(bytesView, position) {
       inner.write(bytesView, position)

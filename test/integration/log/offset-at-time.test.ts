@@ -46,6 +46,7 @@ function heldBy(inner: FileSystem, gate: () => Promise<void>): FileSystem {
       return {
         size: () => file.size(),
         read: (target, position) => file.read(target, position),
+        readAtHand: () => false,
         readLater: (target, position) => file.readLater(target, position).then((size) => gate().then(() => size)),
         write: (bytes, position) => file.write(bytes, position),
         datasync: (done) => file.datasync(done),

@@ -48,6 +48,7 @@ function withImmutable(inner: FileSystem, folders: ReadonlySet<string>, faults: 
   const failing = (path: string, file: LogFile): LogFile => ({
     size: () => file.size(),
     read: (target, position) => file.read(target, position),
+    readAtHand: () => false,
     readLater: (target, position) => file.readLater(target, position),
     write(bytesView, position) {
       if (position === 0 && path.startsWith('journal/') && faults.isRecyclingFailing) throw failure('EIO', path)

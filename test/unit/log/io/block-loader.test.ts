@@ -11,7 +11,7 @@ import {
   encodeBlockHeader,
 } from '../../../../src/log/core/segment-format.ts'
 import { type BlockCodec, MAX_SIZE_AT_ONCE, plainCodec } from '../../../../src/log/io/block-codec.ts'
-import { BlockLoader, type BlockRange, MAX_RUN_BLOCKS } from '../../../../src/log/io/block-loader.ts'
+import { BlockLoader, type BlockRange, MAX_RUN_BLOCKS, MAX_RUN_SIZE } from '../../../../src/log/io/block-loader.ts'
 import { bodyChecksum } from '../../../../src/log/io/checksum.ts'
 import type { LogFile } from '../../../../src/log/io/file-system.ts'
 import { Segment } from '../../../../src/log/io/segment.ts'
@@ -19,15 +19,16 @@ import { systemScheduler } from '../../../../src/log/scheduler.ts'
 
 const SEED = 7
 const KIB = 1024
-/** What the kernel cannot read, by position. */
-type Unreadable = (position: number, end: number) => boolean
+/** What the kernel cannot read, or has at hand, by position. */
+type Part = (position: number, end: number) => boolean
 
 class BlockFile {
   readonly segment = new Segment({ directory: 'p', baseOffset: 0n, runNumber: 1, seed: SEED })
   readonly ranges: [BlockRange, ...BlockRange[]]
   readonly bytes: Uint8Array
   reads: [position: number, end: number][] = []
-  unreadable: Unreadable = () => false
+  unreadable: Part = () => false
+  isAtHand: Part = () => false
 
   constructor(sizes: readonly number[]) {
     const lengthOf = (size: number): number => alignUp(BLOCK_HEADER_SIZE + size, BLOCK_ALIGNMENT)
@@ -86,6 +87,8 @@ class BlockFile {
     return {
       size: () => this.bytes.length,
       read,
+      readAtHand: (target, position) =>
+        this.isAtHand(position, position + target.length) && read(target, position) === target.length,
       readLater: async (target, position) => {
         this.reads.push([position, position + target.length])
         await null
@@ -133,6 +136,19 @@ test('blocks that lie one behind the other come with one read', async () => {
   assert.deepEqual(file.reads, [[0, file.ranges[3]?.position]])
   assert.deepEqual(isThere(loader, file), [true, true, true, false])
   assert.deepEqual(loader.decoded(file.segment, file.ranges[2]?.position ?? 0), new Uint8Array(300).fill(3))
+})
+
+test('what is at hand is not read on the pool, unless it takes long to copy', async () => {
+  const file = new BlockFile([100, 200, 300, MAX_RUN_SIZE])
+  file.isAtHand = () => true
+  const loader = file.loader(16)
+  assert.deepEqual(await loaded(loader, file, 0, 2), new Uint8Array(100).fill(1))
+  await settled()
+  assert.deepEqual(file.reads, [])
+  assert.deepEqual(isThere(loader, file), [true, true, false, false])
+  const last = file.ranges[3]?.position
+  assert.deepEqual(await loaded(loader, file, 3), new Uint8Array(MAX_RUN_SIZE).fill(4))
+  assert.deepEqual(file.reads, [[last, file.bytes.length]])
 })
 
 test('the first of a run is there a turn before the others', async () => {

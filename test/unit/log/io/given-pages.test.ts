@@ -20,7 +20,14 @@ function deviceOf(pageCount: number, isBad: (page: number) => boolean, code = 'E
     return count
   }
   const unused = (): never => assert.fail('only read')
-  const rest = { readLater: unused, write: unused, datasync: unused, truncate: unused, close: unused }
+  const rest = {
+    readAtHand: unused,
+    readLater: unused,
+    write: unused,
+    datasync: unused,
+    truncate: unused,
+    close: unused,
+  }
   const handle: LogFile = { ...rest, size: () => size, read }
   return { handle, size, reads }
 }

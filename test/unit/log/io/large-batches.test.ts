@@ -53,6 +53,7 @@ function createWorld() {
       return {
         size: () => 0,
         read: () => 0,
+        readAtHand: () => false,
         readLater: async () => 0,
         write() {},
         datasync: (done) => systemScheduler.nextTurn(() => done(null)),

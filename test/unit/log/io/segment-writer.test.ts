@@ -40,6 +40,7 @@ function world({ quotas, freeBytes = 2 ** 30 }: { quotas: readonly Quota[]; free
   const within = (path: string, file: LogFile): LogFile => ({
     size: () => file.size(),
     read: (target, position) => file.read(target, position),
+    readAtHand: () => false,
     readLater: (target, position) => file.readLater(target, position),
     write(bytesView, position) {
       const quota = quotas.find(({ folder, endsAt }) => path.startsWith(folder) && position + bytesView.length > endsAt)
