@@ -79,10 +79,11 @@ export function errorOfStatus(status: number, what: string): EdgeError {
 /** @returns the error that ends a session; details hold the reason and the protocol versions the server accepts. */
 export function errorOfEviction(eviction: VsrEviction): EdgeError {
   const status = EVICTION_ERRORS[eviction.reason as EvictionReason] ?? 40
-  const error = errorOfStatus(status, `session ended, reason ${eviction.reason}`)
+  const code = CODES[status] ?? 'EDGE_UPSTREAM_REFUSED'
   const { reason, oldestVersion, newestVersion } = eviction
-  const details = { ...error.details, evictionReason: reason, oldestVersion, newestVersion }
-  return new EdgeError(error.code, error.message, { details })
+  const details = { iggyCode: status, evictionReason: reason, oldestVersion, newestVersion }
+  const message = `the server has ended the session: ${status} (${iggyErrorName(status)})`
+  return new EdgeError(code, message, { details })
 }
 
 /** @returns the Iggy number an error came with, or undefined. */
