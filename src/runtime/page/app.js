@@ -79,7 +79,7 @@ async function refresh() {
   topics.show(overview.topics, overview.now_us)
   byId('topics').hidden = overview.topics.length === 0
   byId('topics-empty').hidden = overview.totals.topics > 0
-  byId('topics-filter').hidden = overview.totals.topics < FILTER_FROM_COUNT
+  byId('topics-filter').hidden = filter === '' && overview.totals.topics < FILTER_FROM_COUNT
   setText(byId('topics-note'), topicsNote(overview, filter))
   showUpstreams(overview.sync, overview.now_us)
   showDisk(overview.disk, overview.uptime_us)

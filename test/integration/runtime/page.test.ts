@@ -35,6 +35,11 @@ const post = async (edge: EdgeProcess, path: string, body: object): Promise<void
   assert.ok(answer.ok, `${path} answers ${answer.status}`)
 }
 
+const remove = async (edge: EdgeProcess, path: string): Promise<void> => {
+  const answer = await fetch(`http://${edge.http}${path}`, { method: 'DELETE', headers: { authorization: BASIC } })
+  assert.ok(answer.ok, `${path} answers ${answer.status}`)
+}
+
 const makeTopic = (edge: EdgeProcess, stream: string, name: string): Promise<void> =>
   post(edge, `/streams/${encodeURIComponent(stream)}/topics`, { name, partitions_count: 1 })
 
@@ -85,6 +90,9 @@ test('names and payloads are shown as what they are, readings by their format, t
   await tab.evaluate(`document.getElementById('topics-filter').dispatchEvent(new Event('input'))`)
   const listed = `[...document.querySelectorAll('.topic .name b')].map((name) => name.textContent).join()`
   await eventually(async () => (await tab.evaluate(listed)) === 'climate-1,climate-10,climate-11', 'the filter acts')
+  await remove(edge, '/streams/sensors')
+  await shows(tab, '#topics-note', 'none has this in its name')
+  assert.equal(await tab.evaluate(`document.getElementById('topics-filter').hidden`), false, 'it can be emptied')
 
   // The last answer comes when the login has ended.
   await tab.evaluate(`const inTime = fetch
