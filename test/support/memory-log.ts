@@ -53,8 +53,9 @@ export class MemoryLog implements Log {
     this.#waiting.push(callback)
   }
 
-  makeRoom(): void {
-    this.isRoomLeft = true
+  /** @param isLeft false when others take it before those that wait. */
+  makeRoom(isLeft = true): void {
+    this.isRoomLeft = isLeft
     for (const callback of this.#waiting.splice(0)) callback()
   }
 

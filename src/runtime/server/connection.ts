@@ -46,6 +46,8 @@ export class Connection implements ByteSession {
   private heldFrame: Uint8Array | null = null
   /** The one that waited last and is looked at again: it need not be copied to wait once more. */
   private ownedFrame: Uint8Array | null = null
+  /** What it waited for. */
+  private ownedFor: Wait | null = null
   private readonly share: BudgetShare
   private isPaused = false
   /** The peer sends no more; what it asked for is answered. */
@@ -152,8 +154,7 @@ export class Connection implements ByteSession {
         isMidRequest: !isOutputFull && waits === null && (session.heldBytes > 0 || session.isDropping),
         filling: this.filling(),
         isShareAwaited: this.server.budget.isAwaited,
-        // Who takes its answers slowly keeps no share meanwhile.
-        mayBeRefused: waits === 'room' || waits === 'budget' || (waits === 'output' && this.share.isHeld),
+        mayBeRefused: this.mayBeRefused(),
       },
       nowUs,
     )
@@ -162,6 +163,12 @@ export class Connection implements ByteSession {
     if (overdue === 'end') this.destroy()
     else if (overdue === 'wait') this.refuseWaiting()
     else if (overdue !== null) this.giveUp(overdue)
+  }
+
+  private mayBeRefused(): boolean {
+    const { isHeld } = this.share
+    // Who takes its answers slowly keeps no share meanwhile. Who was given one in this turn goes on behind it.
+    return this.waits === 'room' || (this.waits === 'budget' && !isHeld) || (this.waits === 'output' && isHeld)
   }
 
   /** The request that holds a share of the budget and is not whole. */
@@ -358,10 +365,12 @@ export class Connection implements ByteSession {
   }
 
   private wait(reason: Wait, frame: Uint8Array): true {
-    this.waits = reason
-    this.times.waits(this.server.clock.monotonicUs())
+    const isOwned = frame === this.ownedFrame
+    // Whoever is woken and finds that others were faster has waited since before.
+    if (!isOwned || reason !== this.ownedFor) this.times.waits(this.server.clock.monotonicUs())
+    this.waits = this.ownedFor = reason
     // The view belongs to the transport; the wait outlives it.
-    this.heldFrame = frame === this.ownedFrame ? frame : new Uint8Array(frame)
+    this.heldFrame = isOwned ? frame : new Uint8Array(frame)
     return true
   }
 

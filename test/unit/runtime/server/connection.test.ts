@@ -148,6 +148,21 @@ describe('a busy log', () => {
     assert.deepEqual(it.transport.statuses(), [4010])
   })
 
+  test('is named also to who is woken again and again while others are faster', async () => {
+    await using it = await openConnection()
+    await it.ready()
+    it.world.log.isRoomLeft = false
+    it.connection.receive(send())
+    for (let second = 0; second < 10; second++) {
+      it.sweepAfter(1000)
+      it.world.log.makeRoom(false)
+    }
+    assert.deepEqual(it.transport.statuses(), [])
+    it.sweepAfter(1000)
+    await eventually(() => it.transport.statuses().length === 1)
+    assert.deepEqual(it.transport.statuses(), [4010])
+  })
+
   test('that takes nothing at all is asked for its reason', async (context) => {
     await using it = await openConnection()
     await it.ready()

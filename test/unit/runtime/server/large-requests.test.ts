@@ -59,6 +59,28 @@ describe('large requests', () => {
     assert.equal(it.server.budget.inUseBytes, 0)
   })
 
+  test('go on when their part comes in the moment in which they would be refused', async () => {
+    await using it = await openConnection(200_000)
+    await it.ready()
+    const second = new FakeTransport()
+    const other = new Connection(it.server, second, () => undefined)
+    other.receive(LOGIN)
+    await eventually(() => second.writes.length === 1)
+    it.connection.receive(head(150_000))
+    it.world.clock.passMs(it.server.limits.stallTimeoutMs - it.server.limits.roomTimeoutMs)
+    const request = send('x'.repeat(150_000))
+    other.receive(request.subarray(0, 1000))
+    it.world.clock.passMs(it.server.limits.roomTimeoutMs + 1)
+    // One look at all connections, as the server's timer does it.
+    for (const each of [it.connection, other]) each.sweep(it.world.clock.monotonicUs())
+    assert.equal(it.transport.isDestroyed, true)
+    await eventually(() => !second.isPaused)
+    other.receive(request.subarray(1000))
+    await eventually(() => second.statuses().length === 2)
+    assert.deepEqual(second.statuses(), [0, 0])
+    other.closed()
+  })
+
   test('of the other generation are answered with its own number, by what has come of their head', async () => {
     await using it = await openConnection(200_000)
     const ask = (request: Request, requestNumber: bigint) => {
