@@ -44,9 +44,9 @@ export function createTopics(context: BrokerContext): Topics {
     },
 
     async updateTopic(caller, streamId, id, change) {
+      const topic = getTopic(context, caller, streamId, id, 'manage-topic')
       // What a change leaves out is as the one before it has made it.
       await updates.run(async () => {
-        const topic = getTopic(context, caller, streamId, id, 'manage-topic')
         const options = resolveTopicOptions(change.options ?? {}, topic.options, context.topicDefaults)
         const name = change.name === undefined ? {} : { name: change.name }
         await context.dedup.change(topic, options.dedupWindow, () => catalog.updateTopic(topic, { ...name, options }))

@@ -78,6 +78,21 @@ test('an update that reads messages back first is not made to the topic that has
   assert.equal(broker.topic(ROOT, 's', 'u')?.options.dedupWindow, null)
 })
 
+test('nor is one that waits for another update', async () => {
+  await using world = await startEdgeWorld()
+  const { broker } = world.edge
+  await broker.createStream(ROOT, 's')
+  await broker.createTopic(ROOT, 's', spec('t', 300))
+  await broker.createTopic(ROOT, 's', spec('slow', 300))
+  await send(world, 's', 'slow', 1n)
+  const dedupWindow = { maxEntries: 100, expiryUs: 3_600_000_000n }
+  const slow = broker.updateTopic(ROOT, 's', 'slow', { options: { dedupWindow } })
+  const update = broker.updateTopic(ROOT, 's', 't', { options: { messageExpiryUs: 1_000_000n } })
+  const refused = assert.rejects(update, { code: 'EDGE_TOPIC_NOT_FOUND' })
+  await Promise.all([broker.deleteTopic(ROOT, 's', 't'), broker.createTopic(ROOT, 's', spec('t', 1)), slow, refused])
+  assert.equal(broker.topic(ROOT, 's', 't')?.options.messageExpiryUs, null)
+})
+
 test('a purge of a stream leaves alone what is made while it goes on', async () => {
   await using world = await startEdgeWorld()
   const { broker } = world.edge
