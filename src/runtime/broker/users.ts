@@ -2,7 +2,7 @@
 import { EdgeError } from '../../errors.ts'
 import type { UserRow } from '../../log/index.ts'
 import type { Identifier } from '../../sdk/wire/primitives.ts'
-import type { Broker, UserView } from './api.ts'
+import type { Broker, Caller, UserView } from './api.ts'
 import { type BrokerContext, quoted } from './context.ts'
 import { ALL_PERMISSIONS } from './permissions.ts'
 import { decodePermissions, encodePermissions } from './permissions-json.ts'
@@ -55,6 +55,8 @@ export function createUsers(context: BrokerContext): Users {
       checkNameFree(spec.username)
       const passwordHash = await hasher.hash(spec.password)
       return serial.run(async () => {
+        // The hash took its time: the caller may be gone or have lost the right by now.
+        rights.allow(caller, 'manage-users')
         checkNameFree(spec.username)
         const limit = context.settings.broker.max_users
         if (metadata.users.size >= limit) throw new EdgeError('EDGE_TOO_MANY_USERS', `users: at most ${limit}`)
@@ -108,21 +110,25 @@ export function createUsers(context: BrokerContext): Users {
     },
 
     async changePassword(caller, id, currentPassword, newPassword) {
-      const self = rights.userOf(caller)
-      const target = find(id)
-      if (target?.id !== self.id) rights.allow(caller, 'manage-users')
+      allowChangeOf(caller, id)
       const row = get(id)
       checkPassword(newPassword)
       const isRight = await hasher.verify(currentPassword, row.passwordHash)
       if (!isRight) throw wrongCredentials()
       const passwordHash = await hasher.hash(newPassword)
       await serial.run(async () => {
-        // The hashes took their time: another password may be set by now, or another user have the number.
+        // The hashes took their time: the caller may be gone, another password be set, another user have the number.
+        allowChangeOf(caller, row.id)
         const now = metadata.users.get(row.id)
         if (now?.passwordHash !== row.passwordHash) throw wrongCredentials()
         await metadata.putUser({ ...now, passwordHash })
       })
     },
+  }
+
+  /** Of the password: everybody has a right to the own one. */
+  function allowChangeOf(caller: Caller, id: Identifier): void {
+    if (find(id)?.id !== rights.userOf(caller).id) rights.allow(caller, 'manage-users')
   }
 
   function find(id: Identifier): UserRow | undefined {
