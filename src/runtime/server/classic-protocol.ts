@@ -70,12 +70,17 @@ export class ClassicProtocol implements Protocol {
     if (!isCommandCode('classic', request.code)) return (writer) => writeStatusFrame(writer, MALFORMED)
     if (this.isStale && request.code !== CODE.ping) {
       this.isOver = true
-      return failure(request, new EdgeError('EDGE_SESSION_STALE', 'the session ended: nothing came for too long'))
+      return failure(request, this.nobody())
     }
-    if (request.code === CODE.sendMessages && this.context.caller.userId === null) {
-      return failure(request, new EdgeError('EDGE_UNAUTHENTICATED', 'log in first'))
-    }
+    if (request.code === CODE.sendMessages && this.context.caller.userId === null)
+      return failure(request, this.nobody())
     return null
+  }
+
+  nobody(): EdgeError {
+    return this.isStale
+      ? new EdgeError('EDGE_SESSION_STALE', 'the session ended: nothing came for too long')
+      : new EdgeError('EDGE_UNAUTHENTICATED', 'log in first')
   }
 
   handle(request: IncomingRequest): Reply | Promise<Reply> {

@@ -14,6 +14,7 @@ import type { ByteSession, ByteTransport } from './byte-session.ts'
 import { type Bound, ClientBinding } from './client-binding.ts'
 import { logGivenUp, logRefused } from './connection-log.ts'
 import { MAX_SENDS_IN_FLIGHT, OUTPUT_GATHER_BYTES, SMALL_REQUEST_BYTES, UNDECIDED_TIMEOUT_MS } from './defaults.ts'
+import { iggyCodeFor } from './error-map.ts'
 import type { IncomingRequest, Protocol, Reply } from './protocol.ts'
 import { BudgetShare } from './request-budget.ts'
 import { isLargelyAnswered, refusalOfBegun, refusalOfSize } from './request-size.ts'
@@ -403,13 +404,11 @@ export class Connection implements ByteSession {
   private takeShare(): void {
     const announced = this.session.announcedBytes
     if (announced <= SMALL_REQUEST_BYTES || this.share.isHeld) return
+    const { protocol, caller } = this.bind()
     // Or anybody could take all there is with two headers, and say nothing more.
-    const { bound } = this.binding
-    if (bound === null || bound.caller.userId === null) {
-      throw new EdgeError('EDGE_FRAME_TOO_LARGE', `request of ${announced} bytes from a client that is not logged in`)
-    }
-    const request = bound.protocol.decode(this.session.begunView())
-    const error = refusalOfBegun(request, announced, bound.caller, this.server.broker)
+    if (caller.userId === null) throw protocol.nobody()
+    const request = protocol.decode(this.session.begunView())
+    const error = refusalOfBegun(request, announced, caller, this.server.broker)
     if (error !== null) {
       this.refuseBegun(error)
       return
@@ -469,7 +468,7 @@ export class Connection implements ByteSession {
     logRefused(this.server.logger, this.transport, this.session, error)
     // A classic client understands this; whoever else it is sees the end, and of a stream its reset.
     if (this.session.dialect !== 'vsr' && this.owner === null) {
-      this.refuse((writer) => writeStatusFrame(writer, INVALID_COMMAND))
+      this.refuse((writer) => writeStatusFrame(writer, iggyCodeFor(error, 'classic')))
       this.flush()
     }
     this.isEnding = true
@@ -488,5 +487,3 @@ export class Connection implements ByteSession {
     this.destroy()
   }
 }
-
-const INVALID_COMMAND = 3

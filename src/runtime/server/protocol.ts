@@ -32,6 +32,8 @@ export interface Protocol {
   decode(frameView: Uint8Array): IncomingRequest
   /** @returns how to refuse the request before it is looked at any further; null when it may go on. */
   refusal(request: IncomingRequest): Reply | null
+  /** Why a client that is not logged in is none, or none any more. */
+  nobody(): EdgeError
   /** Carries out any command but a send. Errors become replies. */
   handle(request: IncomingRequest): Reply | Promise<Reply>
   /** The broker ended the session. @returns what to tell the peer now, null for nothing. */

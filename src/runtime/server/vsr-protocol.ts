@@ -121,7 +121,11 @@ export class VsrProtocol implements Protocol {
       return eviction(head, EVICTION.malformedLogin)
     }
     if (request.code === CODE.ping) return null
-    return failure(request, new EdgeError('EDGE_UNAUTHENTICATED', 'register first'))
+    return failure(request, this.nobody())
+  }
+
+  nobody(): EdgeError {
+    return new EdgeError('EDGE_UNAUTHENTICATED', 'register first')
   }
 
   handle(incoming: IncomingRequest): Reply | Promise<Reply> {
