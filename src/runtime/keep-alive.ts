@@ -1,6 +1,7 @@
 /**
  * Keep-alive for every connection over TCP that we take: of a client that is gone without a word the system asks, and its place
- * is free again after two minutes of silence. Left alone, the system asks after two hours.
+ * is free again after two minutes of silence. Left alone, the system asks after two hours. While an answer is not acknowledged it
+ * does not ask at all: for that there are limits on the answers.
  */
 export const KEEP_ALIVE = {
   enable: true,

@@ -12,6 +12,7 @@ export class FakeTransport implements ByteTransport {
   readonly writes: Buffer[] = []
   isSlow = false
   unsentBytes = 0
+  unacknowledgedBytes?: () => number | null
   /** What a slow peer has not taken, as it was given and as it was then. */
   backlog: { view: Uint8Array; bytes: Buffer } | null = null
   isPaused = false

@@ -439,6 +439,8 @@ export class Connection implements ByteSession {
   }
 
   private flush(): void {
+    if (this.server.output.length === 0) return
+    this.times.answers()
     if (this.isClosed) this.server.output.reset()
     else this.replies.flush()
   }

@@ -92,6 +92,8 @@ export const SMALL_REQUEST_BYTES = 64 * KIB
 export const LEAST_FILL_BYTES_PER_S = 2 * KIB
 /** Nor may it take longer than that as a whole then, seconds: above 1.2 MiB more is asked. */
 export const MAX_FILL_S = 600
+/** Who is silent for so long and has not acknowledged its last answer is gone: as long as keep-alive takes. */
+export const GONE_TIMEOUT_MS = 2 * MINUTE_MS
 /** How long an ended connection waits for its peer to end too, once all has gone out. */
 export const END_GRACE_MS = SECOND_MS
 /** Any request but a send: rights to 29,000 topics, the longest there is, fit. */

@@ -6,7 +6,7 @@
  * of the budget.
  * Relies on being asked about once a second.
  */
-import { type ConnectionLimits, END_GRACE_MS, LEAST_FILL_BYTES_PER_S, MAX_FILL_S } from './defaults.ts'
+import { type ConnectionLimits, END_GRACE_MS, GONE_TIMEOUT_MS, LEAST_FILL_BYTES_PER_S, MAX_FILL_S } from './defaults.ts'
 
 const SECOND_US = 1_000_000
 
@@ -44,6 +44,8 @@ export class TimeLimits {
   private takenUs: number
   private unsentBytes = 0
   private unacknowledgedBytes: number | null = null
+  /** Something was written, and it is not known that the peer has it. */
+  private hasAnswered = false
   private waitsSinceUs: number
   private endedUs: number | null = null
   /** Since when the bytes of a large request are counted, what it had then, and whether its share was missing to others since. */
@@ -78,6 +80,11 @@ export class TimeLimits {
     this.takenUs = nowUs
   }
 
+  /** Something is written. */
+  answers(): void {
+    this.hasAnswered = true
+  }
+
   waits(nowUs: number): void {
     this.waitsSinceUs = nowUs
   }
@@ -92,12 +99,18 @@ export class TimeLimits {
     this.endedUs = nowUs
   }
 
-  /** Whether the peer seems to take nothing: then it is worth asking what it acknowledges. */
+  /**
+   * Whether the peer seems to take nothing, or to be gone: then it is worth asking what it acknowledges. Of a silent one once
+   * is enough when it has all: then keep-alive asks for it, which does not while an answer is on its way.
+   */
   isInDoubt(unsentBytes: number, nowUs: number): boolean {
-    return unsentBytes > 0 && nowUs - this.takenUs > (this.limits.stallTimeoutMs * 1000) / 2
+    if (unsentBytes > 0) return nowUs - this.takenUs > (this.limits.stallTimeoutMs * 1000) / 2
+    return this.hasAnswered && nowUs - this.lastSeenUs > (GONE_TIMEOUT_MS * 1000) / 2
   }
 
   check(standing: Standing, nowUs: number): Overdue | null {
+    const hasAll = standing.unsentBytes === 0 && (standing.unacknowledgedBytes ?? 0) === 0
+    if (hasAll && this.isInDoubt(0, nowUs)) this.hasAnswered = false
     if (this.hasTaken(standing)) this.takenUs = nowUs
     const stallUs = this.limits.stallTimeoutMs * 1000
     const isSlow = this.isFillSlow(standing, nowUs)
@@ -109,6 +122,8 @@ export class TimeLimits {
     if (!standing.hasAsked && nowUs - this.openedUs > this.limits.firstRequestTimeoutMs * 1000) return 'first-request'
     if (standing.isOutputFull && nowUs - this.takenUs > stallUs) return 'sign'
     if (standing.isMidRequest && nowUs - this.lastSeenUs > stallUs) return 'sign'
+    const isLost = (standing.unacknowledgedBytes ?? 0) > 0 && nowUs - this.lastSeenUs > GONE_TIMEOUT_MS * 1000
+    if (isLost) return 'sign'
     if (isSlow) return 'fill'
     const isLate = standing.mayBeRefused && nowUs - this.waitsSinceUs > this.limits.roomTimeoutMs * 1000
     return isLate ? 'wait' : null

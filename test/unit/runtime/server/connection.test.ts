@@ -264,6 +264,19 @@ describe('a slow peer', () => {
     assert.equal(it.transport.isDestroyed, true)
   })
 
+  test('is given up when it is silent and its last answer is not acknowledged; one that has it is asked once', async (context) => {
+    for (const unacknowledgedBytes of [8, 0, null]) {
+      await using it = await openConnection()
+      await it.ready()
+      const ask = context.mock.fn(() => unacknowledgedBytes)
+      it.transport.unacknowledgedBytes = ask
+      it.connection.receive(PING)
+      for (let second = 0; second < 125; second++) it.sweepAfter(1000)
+      assert.equal(it.transport.isDestroyed, unacknowledgedBytes === 8)
+      if (unacknowledgedBytes !== 8) assert.equal(ask.mock.callCount(), 1)
+    }
+  })
+
   test('keeps its place in a group while it takes a large answer, and while it sends a large request', async () => {
     await using it = await openConnection()
     await it.ready()
