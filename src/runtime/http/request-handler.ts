@@ -3,7 +3,7 @@
  * `node:http`'s request and response, no sockets.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { isIP } from 'node:net'
+import { isIP, type Socket } from 'node:net'
 import { type EdgeError, toEdgeError } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
 import type { Caller } from '../broker/api.ts'
@@ -33,13 +33,22 @@ export interface HandlerOptions {
 
 export class RequestHandler {
   private readonly options: HandlerOptions
+  /** When the last request of a connection is answered, and the answer taken. */
+  private readonly turns = new WeakMap<Socket, Promise<void>>()
 
   constructor(options: HandlerOptions) {
     this.options = options
   }
 
-  /** Never rejects: what goes wrong becomes a reply. */
+  /**
+   * Never rejects: what goes wrong becomes a reply. Requests that were sent without waiting for answers are carried out one after
+   * another, each when the answer before it was taken: hundreds fit into one packet, and each may ask for megabytes.
+   */
   async handle(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const before = this.turns.get(incoming.socket)
+    this.turns.set(incoming.socket, closeOf(response))
+    await before
+    if (response.destroyed) return
     const isHead = incoming.method === 'HEAD'
     let reply: Reply
     try {
@@ -140,6 +149,10 @@ function isOwnName(host: string): boolean {
 export function isLoopback(address: string | undefined): boolean {
   if (address === undefined) return false
   return address === '::1' || address.startsWith('127.') || address.startsWith('::ffff:127.')
+}
+
+function closeOf(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => response.once('close', resolve))
 }
 
 function hasBody(incoming: IncomingMessage): boolean {

@@ -237,6 +237,28 @@ test('what a peer does not read of its answer is counted, until it goes away', a
   await eventually(() => leftBytes === 0, 'nothing waits any more')
 })
 
+test('requests sent in one piece are carried out one after another, each when the answer before it was taken', async (context) => {
+  await using server = await startTestHttp()
+  const root = { dialect: 'http', userId: 0, client: null } as const
+  await server.broker.createStream(root, 's')
+  await server.broker.createTopic(root, 's', { name: 't', partitionCount: 1, options: {} })
+  const batch = encodeRecords([{ payload: new Uint8Array(8_000_000), originUs: 5n }])
+  server.broker.send(root, 's', 't', { kind: 'balanced' }, batch, { settled() {} })
+  const { mock } = context.mock.method(server.broker, 'poll')
+  const socket = connect(server.http.port, '127.0.0.1')
+  socket.pause()
+  const poll = `GET /streams/s/topics/t/messages?kind=first HTTP/1.1\r\nhost: x\r\n${BASIC}`
+  socket.write(`${`${poll}\r\n`.repeat(4)}${poll}connection: close\r\n\r\n`)
+  await eventually(() => mock.callCount() > 0, 'a poll')
+  assert.equal(await isAlive(server), true)
+  assert.equal(mock.callCount(), 1)
+  const closed = new Promise((resolve) => socket.once('close', resolve))
+  socket.resume()
+  await closed
+  assert.equal(mock.callCount(), 5)
+  assert.ok(socket.bytesRead > 5 * 8_000_000, `${socket.bytesRead} bytes`)
+})
+
 test('connections are bounded, and a pipelined pair is answered in order', async () => {
   await using server = await startTestHttp({ settings: { http: { max_connections: 2 } } })
   const open = [1, 2].map(() => connect(server.http.port, '127.0.0.1'))
