@@ -8,7 +8,15 @@ import { consumerIdOf, findGroupRow, getGroupRow, memberOf, notOwned } from './c
 import { type BrokerContext, getTopic, partitionMissing } from './context.ts'
 import type { LiveGroup } from './live-groups.ts'
 import { usableMemoryBytes } from './machine-stats.ts'
-import { answerLimit, currentOffset, fittingAsText, lastOffsetOf, type StartingPoint, startOffset } from './polling.ts'
+import {
+  answerLimit,
+  currentOffset,
+  expectedBytes,
+  fittingAsText,
+  lastOffsetOf,
+  type StartingPoint,
+  startOffset,
+} from './polling.ts'
 import { hasPersistedOffsets } from './topic-options.ts'
 
 type Messages = Pick<Broker, 'send' | 'maySend' | 'poll' | 'answersLeft' | 'flush' | 'partition'>
@@ -33,7 +41,10 @@ export function createMessages(context: BrokerContext): Messages {
   /** Next partition of balanced sends, by the topic's first partition: it goes with the topic. */
   const turns = new WeakMap<Partition, number>()
   const memoryBytes = usableMemoryBytes()
+  /** Of answers that peers have not taken yet. */
   let unreadBytes = 0
+  /** About what polls will have that wait for the disk. */
+  let awaitedBytes = 0
   return {
     send(caller, streamId, topicId, partitioning, batch, receipt, tag): SendResult {
       const topic = getTopic(context, caller, streamId, topicId, 'send')
@@ -148,12 +159,17 @@ export function createMessages(context: BrokerContext): Messages {
     const maxCount = Math.min(request.count, settings.broker.max_poll_count)
     const fromOffset = startOffset(point, partition, maxCount)
     if (fromOffset >= partition.visibleEnd) return nothingFor(partition)
-    const maxBytes = answerLimit(dialect, settings.broker.max_poll_size, memoryBytes, unreadBytes)
+    const maxBytes = answerLimit(dialect, settings.broker.max_poll_size, memoryBytes, unreadBytes + awaitedBytes)
     const read = partition.read({ fromOffset, maxCount, maxBytes })
+    if (!(read instanceof Promise)) return finish(target, request, answered(read, dialect))
+    const expected = expectedBytes({ maxCount, maxBytes, fromOffset }, partition, context.sizes.of(partition))
+    awaitedBytes += expected
     // What a read promised stays as it is.
-    return read instanceof Promise
-      ? read.then((result) => finish(target, asOfNow(target, request), answered(result, dialect)))
-      : finish(target, request, answered(read, dialect))
+    return read
+      .finally(() => {
+        awaitedBytes -= expected
+      })
+      .then((result) => finish(target, asOfNow(target, request), answered(result, dialect)))
   }
 
   /** What was being read may be of a topic, partition or group that is gone by now: an offset there would stay for ever. */

@@ -1,4 +1,5 @@
 /** Where a poll starts and what it says of the partition. Pure. */
+import type { Partition, ReadRequest } from '../../log/index.ts'
 import type { StoredBatch } from '../../sdk/wire/batch.ts'
 import { RecordCursor } from '../../sdk/wire/kernel/record-cursor.ts'
 import { KIB, MIB } from '../../setting.ts'
@@ -21,11 +22,12 @@ const MAX_BYTES_OF: Readonly<Record<Dialect, number>> = {
 }
 
 /**
- * Of the memory, what peers may leave unread of all answers together. Beyond it each poll answers little: the sockets of who
- * reads on take that at once, and who does not read ties up no more.
+ * Of the memory, what all answers together may take that peers leave unread, or that are still read from the disk. Beyond it each
+ * poll answers little: the sockets of who reads on take that at once, who does not read ties up no more, and hundreds that
+ * come back for old messages at once get on all the same.
  */
-const UNREAD_MEMORY_SHARE = 32
-const MIN_UNREAD_BYTES = 16 * MIB
+const HELD_MEMORY_SHARE = 32
+const MIN_HELD_BYTES = 16 * MIB
 const MAX_BYTES_IN_NEED = 64 * KIB
 
 /** What an answer of text may take of the heap, about: as much as one large message of `MAX_BYTES_OF` does. */
@@ -38,18 +40,31 @@ const PAYLOAD_TEXT_GROWTH = 1.4
 const HEADERS_TEXT_GROWTH = 24
 
 /**
- * @param unreadBytes of answers that peers have not taken yet.
+ * @param heldBytes of answers that peers have not taken yet, or that are being read.
  * @returns the bytes of messages that one poll answers at most.
  */
 export function answerLimit(
   dialect: Dialect,
   setting: number | 'auto',
   memoryBytes: number,
-  unreadBytes: number,
+  heldBytes: number,
 ): number {
-  if (unreadBytes > Math.max(MIN_UNREAD_BYTES, memoryBytes / UNREAD_MEMORY_SHARE)) return MAX_BYTES_IN_NEED
+  if (heldBytes > Math.max(MIN_HELD_BYTES, memoryBytes / HELD_MEMORY_SHARE)) return MAX_BYTES_IN_NEED
   const wanted = setting === 'auto' ? Math.max(MIN_AUTO_BYTES, Math.floor(memoryBytes / MEMORY_SHARE)) : setting
   return Math.min(wanted, MAX_BYTES_OF[dialect])
+}
+
+/**
+ * @param sizeBytes of all messages of the partition.
+ * @returns about what a read will have, where messages are as large as the others of their partition.
+ */
+export function expectedBytes(
+  { fromOffset, maxCount, maxBytes }: ReadRequest,
+  { visibleEnd, messageCount }: Pick<Partition, 'visibleEnd' | 'messageCount'>,
+  sizeBytes: number,
+): number {
+  const count = Math.min(maxCount, Number(visibleEnd - fromOffset))
+  return Math.min(maxBytes, Math.ceil((count * sizeBytes) / Math.max(1, messageCount)))
 }
 
 /**

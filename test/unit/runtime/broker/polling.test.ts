@@ -1,9 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { answerLimit, currentOffset, fittingAsText, startOffset } from '../../../../src/runtime/broker/polling.ts'
+import type { ReadRequest } from '../../../../src/log/index.ts'
+import { usableMemoryBytes } from '../../../../src/runtime/broker/machine-stats.ts'
+import {
+  answerLimit,
+  currentOffset,
+  expectedBytes,
+  fittingAsText,
+  startOffset,
+} from '../../../../src/runtime/broker/polling.ts'
 import type { StoredBatch } from '../../../../src/sdk/wire/batch.ts'
 import { encodeRecords } from '../../../../src/sdk/wire/messages.ts'
 import { GIB, KIB, MIB } from '../../../../src/setting.ts'
+import { batchOf, createBrokerWorld } from '../../../support/broker-world.ts'
+import { eventually } from '../../../support/eventually.ts'
 
 const RANGE = { logStartOffset: 10n, visibleEnd: 20n }
 
@@ -80,4 +90,41 @@ test('an answer of text has as many messages as fit, however small they are as b
 test('the first message is answered whatever it takes', () => {
   assert.deepEqual(takesOf(fittingAsText([stored(3, 100_000)], 1000)), [[0, 1]])
   assert.deepEqual(takesOf(fittingAsText([stored(3, 100_000, 0, 2)], 1000)), [[2, 1]])
+})
+
+test('what a read will have is reckoned by the messages of its partition, and at most what it may', () => {
+  const read = { fromOffset: 10n, maxCount: 1000, maxBytes: 8 * MIB }
+  assert.equal(expectedBytes(read, { visibleEnd: 5000n, messageCount: 4000 }, 4_000_000), 1_000_000)
+  assert.equal(expectedBytes(read, { visibleEnd: 15n, messageCount: 10 }, 20_000), 10_000)
+  assert.equal(expectedBytes(read, { visibleEnd: 5000n, messageCount: 4000 }, 4_000_000_000), 8 * MIB)
+})
+
+test('polls that wait for the disk count as what they will have: behind many of them an answer is small', async (context) => {
+  await using world = await createBrokerWorld()
+  const { broker, root, log } = world
+  await broker.createStream(root, 's')
+  await broker.createTopic(root, 's', { name: 't', partitionCount: 1, options: {} })
+  broker.send(root, 's', 't', { kind: 'balanced' }, batchOf([0n, 'a']), { settled() {} })
+  await eventually(() => log.partition(1)?.visibleEnd === 1n)
+  const partition = log.partition(1)
+  assert.ok(partition)
+  const limits: number[] = []
+  const disk: (() => void)[] = []
+  const readNow = partition.read.bind(partition)
+  context.mock.method(partition, 'read', (request: ReadRequest) => {
+    limits.push(request.maxBytes)
+    return new Promise((resolve) => disk.push(() => resolve(readNow(request))))
+  })
+  const poll = () => {
+    const consumer = { kind: 'consumer', id: 1 } as const
+    const place = { consumer, stream: 's', topic: 't', partitionId: 0 }
+    return broker.poll(root, { ...place, strategy: { kind: 'first' }, count: 1, autoCommit: false })
+  }
+  broker.answersLeft(Math.max(16 * MIB, usableMemoryBytes() / 32))
+  const polls = [poll(), poll()]
+  for (const done of disk) done()
+  await Promise.all(polls)
+  void poll()
+  assert.deepEqual(limits, [limits[0], 64 * KIB, limits[0]])
+  assert.notEqual(limits[0], 64 * KIB)
 })
