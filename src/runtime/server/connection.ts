@@ -10,16 +10,16 @@ import { assert } from '../../assert.ts'
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import { writeStatusFrame } from '../../sdk/wire/classic/frame.ts'
 import { CODE } from '../../sdk/wire/codes.ts'
+import { Answers } from './answers.ts'
 import type { ByteSession, ByteTransport } from './byte-session.ts'
 import { type Bound, ClientBinding } from './client-binding.ts'
 import { logGivenUp, logRefused } from './connection-log.ts'
-import { MAX_SENDS_IN_FLIGHT, OUTPUT_GATHER_BYTES, SMALL_REQUEST_BYTES, UNDECIDED_TIMEOUT_MS } from './defaults.ts'
+import { MAX_SENDS_IN_FLIGHT, SMALL_REQUEST_BYTES, UNDECIDED_TIMEOUT_MS } from './defaults.ts'
 import { iggyCodeFor } from './error-map.ts'
-import type { IncomingRequest, Protocol, Reply } from './protocol.ts'
+import type { IncomingRequest, Protocol } from './protocol.ts'
 import { BudgetShare } from './request-budget.ts'
 import { isLargelyAnswered, refusalOfBegun, refusalOfSize } from './request-size.ts'
-import { decodeSend, SendQueue } from './send-queue.ts'
-import { SentReplies } from './sent-replies.ts'
+import { decodeSend } from './send-queue.ts'
 import type { ServerContext } from './server-context.ts'
 import { ServerSession } from './server-session.ts'
 import type { StreamOwner } from './stream-owner.ts'
@@ -37,12 +37,11 @@ export class Connection implements ByteSession {
   private readonly transport: ByteTransport
   private readonly onClosed: (connection: Connection) => void
   private readonly session: ServerSession
-  private readonly sends = new SendQueue(() => this.sendSettled())
   /** null for a connection of its own. */
   private readonly owner: StreamOwner | null
   private readonly binding: ClientBinding
   private waits: Wait | null = null
-  private readonly replies: SentReplies
+  private readonly answers: Answers
   /** The frame that waits for room; owned. */
   private heldFrame: Uint8Array | null = null
   /** The one that waited last and is looked at again: it need not be copied to wait once more. */
@@ -56,7 +55,6 @@ export class Connection implements ByteSession {
   /** Nothing more is looked at; what was begun is answered. */
   private isEnding = false
   private isClosed = false
-  private hasWake = false
   private undecidedTimer: NodeJS.Timeout | null = null
   private readonly times: TimeLimits
   private requestCount = 0
@@ -72,9 +70,13 @@ export class Connection implements ByteSession {
     this.onClosed = onClosed
     this.owner = owner
     this.binding = owner?.binding ?? new ClientBinding(server, transport, (reason) => this.evicted(reason))
-    this.replies = new SentReplies(server.output, transport, (changeBytes) => {
-      server.broker.answersLeft(changeBytes)
-      owner?.outputLeft(changeBytes)
+    this.answers = new Answers(server.output, transport, {
+      onWrite: () => this.times.answers(),
+      onLeft(changeBytes) {
+        server.broker.answersLeft(changeBytes)
+        owner?.outputLeft(changeBytes)
+      },
+      onSettled: () => this.sendsSettled(),
     })
     this.share = new BudgetShare(server.budget)
     this.session = new ServerSession(server.limits.maxRequestBytes, {
@@ -117,7 +119,7 @@ export class Connection implements ByteSession {
 
   drained(): void {
     this.times.taken(this.server.clock.monotonicUs())
-    this.replies.settle()
+    this.answers.taken()
     if (this.waits === null) this.continue()
   }
 
@@ -127,7 +129,7 @@ export class Connection implements ByteSession {
     if (this.undecidedTimer !== null) clearTimeout(this.undecidedTimer)
     this.share.release()
     for (const waiters of [this.server.room, this.binding.turn, this.owner?.outputRoom]) waiters?.delete(this.lookAgain)
-    this.replies.settle()
+    this.answers.closed()
     if (this.owner === null) this.binding.close()
     this.onClosed(this)
   }
@@ -143,7 +145,7 @@ export class Connection implements ByteSession {
     if (this.isClosed) return
     const { session, transport, waits } = this
     const { unsentBytes } = transport
-    const isOutputFull = this.replies.isFull
+    const isOutputFull = this.answers.isFull
     const overdue = this.times.check(
       {
         hasAsked: this.requestCount > 0 || this.heldFrame !== null,
@@ -188,20 +190,20 @@ export class Connection implements ByteSession {
 
   /** Carries out what is there, as far as it goes, and writes the replies. */
   private work(): void {
-    assert(this.server.output.length === 0, 'a turn begins with nothing to write')
+    this.answers.begin()
     try {
-      while (this.waits === null && !this.replies.isFull && !this.isEnding && !this.isClosed) {
+      while (this.waits === null && !this.answers.isFull && !this.isEnding && !this.isClosed) {
         const frame = this.nextFrame()
         if (frame === null) break
         this.carryOut(frame)
-        if (this.server.output.length > OUTPUT_GATHER_BYTES) this.flush()
+        this.answers.flushMuch()
       }
     } catch (error) {
-      this.flush()
+      this.answers.flush()
       this.refuseFraming(toEdgeError(error))
       return
     }
-    this.flush()
+    this.answers.flush()
     this.endWhenIdle()
   }
 
@@ -225,7 +227,7 @@ export class Connection implements ByteSession {
     this.tellSeen()
     this.countRequest()
     const refusal = protocol.refusal(request) ?? (isSend ? null : refusalOfSize(request, frame.length))
-    if (refusal !== null) this.refuse(refusal)
+    if (refusal !== null) this.answers.refuse(refusal)
     else if (isSend) this.send(request)
     else this.handle(protocol, request)
     if (protocol.isOver) this.isEnding = true
@@ -245,13 +247,13 @@ export class Connection implements ByteSession {
     if (isSend && !this.server.log.hasRoom(frame.length)) return this.waitAmong(this.server.room, 'room', frame)
     // Other commands see what the sends before them did, so they wait for those.
     const limit = isSend ? MAX_SENDS_IN_FLIGHT : 1
-    return this.sends.size >= limit && this.wait('sends', frame)
+    return this.answers.sendCount >= limit && this.wait('sends', frame)
   }
 
   private handle(protocol: Protocol, request: IncomingRequest): void {
     const reply = protocol.handle(request)
     if (!(reply instanceof Promise)) {
-      this.reply(reply, request)
+      this.answers.reply(reply, request)
       return
     }
     this.waits = 'answer'
@@ -261,9 +263,9 @@ export class Connection implements ByteSession {
     void reply.then((each) => {
       this.waits = null
       if (!this.isClosed) {
-        this.reply(each, request)
+        this.answers.reply(each, request)
         if (protocol.isOver) this.isEnding = true
-        this.flush()
+        this.answers.flush()
         this.continue()
       }
       endLarge?.()
@@ -273,16 +275,14 @@ export class Connection implements ByteSession {
 
   private send(request: IncomingRequest): void {
     const { caller, protocol } = this.bind()
-    const isFirst = this.sends.size === 0
-    const slot = this.sends.open(request)
+    const slot = this.answers.send(request)
     try {
       const { body } = decodeSend(protocol.dialect, request.payloadView)
       slot.result = this.server.broker.send(caller, body.stream, body.topic, body.partitioning, body.batch, slot)
     } catch (error) {
       slot.fail(toEdgeError(error))
     }
-    // An error is known at once: no turn needs to pass when nothing is before it.
-    if (isFirst && slot.isSettled) this.sends.writeSettled(this.server.output)
+    this.answers.sent(slot)
   }
 
   /** What was waited for did not come in time. */
@@ -298,8 +298,7 @@ export class Connection implements ByteSession {
       this.refuseFraming(toEdgeError(error))
       return
     }
-    this.flush()
-    this.sendSettled()
+    this.answers.flush()
     this.continue()
   }
 
@@ -309,30 +308,22 @@ export class Connection implements ByteSession {
     const request = protocol.decode(frame)
     // A log that takes nothing says why.
     const refusal = this.server.log.isWritable ? null : protocol.refusal(request)
-    if (refusal !== null) this.refuse(refusal)
+    const error = new EdgeError('EDGE_BACKPRESSURE', 'the log has no room: try again')
+    if (refusal !== null) this.answers.refuse(refusal)
     else if (!this.server.log.isWritable) this.send(request)
-    else this.sends.open(request).fail(new EdgeError('EDGE_BACKPRESSURE', 'the log has no room: try again'))
+    else this.answers.refuse((writer) => request.writeFailure(writer, error))
   }
 
   /** The rest of the request is dropped as it comes: the connection goes on behind it. */
   private refuseBegun(error: EdgeError): void {
     const request = this.bind().protocol.decode(this.session.drop())
     this.countRequest()
-    this.refuse((writer) => request.writeFailure(writer, error))
+    this.answers.refuse((writer) => request.writeFailure(writer, error))
   }
 
-  private sendSettled(): void {
-    if (this.hasWake || this.isClosed) return
-    this.hasWake = true
-    // All sends that one sync has settled are answered in one write.
-    queueMicrotask(() => {
-      this.hasWake = false
-      if (this.isClosed) return
-      this.sends.writeSettled(this.server.output)
-      this.flush()
-      if (this.waits === 'sends') this.resumeFrom('sends')
-      this.endWhenIdle()
-    })
+  private sendsSettled(): void {
+    if (this.waits === 'sends') this.resumeFrom('sends')
+    this.endWhenIdle()
   }
 
   /** The first request has told the generation: from now on there is a client. */
@@ -347,9 +338,7 @@ export class Connection implements ByteSession {
     if (notice === null) return
     // Another connection's turn may be on the stack: the output is not ours now.
     queueMicrotask(() => {
-      if (this.isClosed) return
-      notice(this.server.output)
-      this.flush()
+      if (!this.isClosed) this.answers.notice(notice)
     })
   }
 
@@ -392,7 +381,7 @@ export class Connection implements ByteSession {
   /** Reads while there is use for it: a slow peer or a busy log is felt by who sends. */
   private regulate(): void {
     if (this.isClosed) return
-    const isWaiting = this.waits !== null || this.replies.isFull
+    const isWaiting = this.waits !== null || this.answers.isFull
     const isFull = isWaiting && (this.waits === 'budget' || this.session.heldBytes >= READ_AHEAD_BYTES)
     if (isFull === this.isPaused) return
     this.isPaused = isFull
@@ -421,38 +410,11 @@ export class Connection implements ByteSession {
     this.times.waits(this.server.clock.monotonicUs())
   }
 
-  // ---- output --------------------------------------------------------------------------------------------------------
-
-  private reply(reply: Reply, request: IncomingRequest): void {
-    try {
-      reply(this.server.output, this.leave)
-    } catch (error) {
-      // The output is as before: a reply that is too large becomes an error.
-      request.writeFailure(this.server.output, toEdgeError(error))
-    }
-  }
-
-  /** Behind the replies of sends that wait for the disk. */
-  private refuse(refusal: Reply): void {
-    this.sends.refuse(refusal)
-    this.sends.writeSettled(this.server.output)
-  }
-
-  private flush(): void {
-    if (this.server.output.length === 0) return
-    this.times.answers()
-    if (this.isClosed) this.server.output.reset()
-    else this.replies.flush()
-  }
-
-  /** Part of a reply goes ahead. Of a message-framed carrier one write is one message, so there it waits for the rest. */
-  private readonly leave = (): void => {
-    if (this.transport.kind === 'tcp') this.flush()
-  }
+  // ---- the end ------------------------------------------------------------------------------------------------------
 
   private endWhenIdle(): void {
-    if (this.times.hasEnded || this.isClosed || this.sends.size > 0 || this.waits === 'answer') return
-    const isDone = this.isPeerDone && this.waits === null && !this.replies.isFull
+    if (this.times.hasEnded || this.isClosed || this.answers.sendCount > 0 || this.waits === 'answer') return
+    const isDone = this.isPeerDone && this.waits === null && !this.answers.isFull
     if (!this.isEnding && !isDone) return
     this.times.ended(this.server.clock.monotonicUs())
     // A stream without a whole request gets no response, not even an empty one.
@@ -470,8 +432,8 @@ export class Connection implements ByteSession {
     logRefused(this.server.logger, this.transport, this.session, error)
     // A classic client understands this; whoever else it is sees the end, and of a stream its reset.
     if (this.session.dialect !== 'vsr' && this.owner === null) {
-      this.refuse((writer) => writeStatusFrame(writer, iggyCodeFor(error, 'classic')))
-      this.flush()
+      this.answers.refuse((writer) => writeStatusFrame(writer, iggyCodeFor(error, 'classic')))
+      this.answers.flush()
     }
     this.isEnding = true
     this.endWhenIdle()
