@@ -14,7 +14,7 @@ import { Answers } from './answers.ts'
 import type { ByteSession, ByteTransport } from './byte-session.ts'
 import { type Bound, ClientBinding } from './client-binding.ts'
 import { logGivenUp, logRefused } from './connection-log.ts'
-import { MAX_SENDS_IN_FLIGHT, SMALL_REQUEST_BYTES, UNDECIDED_TIMEOUT_MS } from './defaults.ts'
+import { MAX_SENDS_IN_FLIGHT, SMALL_REQUEST_BYTES, STRANGERS_REQUEST_BYTES, UNDECIDED_TIMEOUT_MS } from './defaults.ts'
 import { iggyCodeFor } from './error-map.ts'
 import type { IncomingRequest, Protocol } from './protocol.ts'
 import { BudgetShare } from './request-budget.ts'
@@ -392,10 +392,11 @@ export class Connection implements ByteSession {
   /** A large request asks before more of it is read. */
   private takeShare(): void {
     const announced = this.session.announcedBytes
-    if (announced <= SMALL_REQUEST_BYTES || this.share.isHeld) return
+    if (announced <= STRANGERS_REQUEST_BYTES || this.share.isHeld) return
     const { protocol, caller } = this.bind()
-    // Or anybody could take all there is with two headers, and say nothing more.
+    // Or anybody could take all there is with two headers, and say nothing more, or much memory with many connections.
     if (caller.userId === null) throw protocol.nobody()
+    if (announced <= SMALL_REQUEST_BYTES) return
     const request = protocol.decode(this.session.begunView())
     const error = refusalOfBegun(request, announced, caller, this.server.broker)
     if (error !== null) {

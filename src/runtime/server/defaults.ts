@@ -88,6 +88,8 @@ export const FIRST_BYTES_TIMEOUT_MS = 30 * SECOND_MS
 export const MAX_SENDS_IN_FLIGHT = 256
 /** Requests up to this size are received without asking the budget. */
 export const SMALL_REQUEST_BYTES = 64 * KIB
+/** And of who is not logged in up to this size: logins are smaller. */
+export const STRANGERS_REQUEST_BYTES = 16 * KIB
 /** With what rate a larger one has to come while others wait for the budget, bytes a second: the slowest links do twice that. */
 export const LEAST_FILL_BYTES_PER_S = 2 * KIB
 /** Nor may it take longer than that as a whole then, seconds: above 1.2 MiB more is asked. */
