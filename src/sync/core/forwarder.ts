@@ -12,7 +12,6 @@
 import type { EdgeError } from '../../errors.ts'
 import { Backoff } from '../../sdk/index.ts'
 import type { Cursor } from '../ports.ts'
-import { Batcher } from './batcher.ts'
 import { isOutcomeUnknown } from './failure.ts'
 import { Forgetting } from './forgetting.ts'
 import { ForwarderCounters } from './forwarder-counters.ts'
@@ -30,15 +29,14 @@ import { type ForwarderState, LOOKS_BY_ITSELF, NEEDING_SLOT } from './forwarder-
 import { KNOWN_INCARNATIONS } from './message-id.ts'
 import { OffsetRanges } from './offset-ranges.ts'
 import { type Finding, reconcile } from './reconcile.ts'
-import { Suspicion } from './suspicion.ts'
+import { Refusals } from './refusals.ts'
 import type { TailPage, TailVerdict } from './tail.ts'
 import { anchorOf, TailSearch } from './tail-search.ts'
 
 export class Forwarder {
   readonly #options: ForwarderOptions
-  readonly #batcher: Batcher
   readonly #backoff: Backoff
-  readonly #suspicion: Suspicion
+  readonly #refusals: Refusals
   readonly #forgetting = new Forgetting()
   readonly #givenUp = new OffsetRanges()
   readonly #counters = new ForwarderCounters()
@@ -65,17 +63,14 @@ export class Forwarder {
   #doubt: { sinceUs: number; end: bigint; count: number } | null
   #read: ReadSummary | null = null
   #readFrom = 0n
-  #refusals = 0
-  #deadLettersInRow = 0
   #wakeAtUs: number | null = null
   #reason: EdgeError | null = null
   #effects: Effect[] = []
 
   constructor(options: ForwarderOptions, nowUs: number) {
     this.#options = options
-    this.#batcher = new Batcher(options.bounds)
     this.#backoff = new Backoff(options.retry, options.random)
-    this.#suspicion = new Suspicion(options.maxRefusals)
+    this.#refusals = new Refusals(options)
     this.#progressUs = nowUs
     this.#search = new TailSearch(options.tailPageCount)
     this.#cursor = options.cursor
@@ -293,18 +288,18 @@ export class Forwarder {
     }
     this.#enter('reading')
     this.#readFrom = this.#nextOffset
-    this.#ask({ type: 'read', fromOffset: this.#nextOffset, bounds: this.#batcher.bounds })
+    this.#ask({ type: 'read', fromOffset: this.#nextOffset, bounds: this.#refusals.bounds })
   }
 
   #readDone(read: ReadSummary, nowUs: number): void {
     this.#read = read
-    const verdict = this.#suspicion.verdictOn(this.#readFrom)
+    const verdict = this.#refusals.verdictOn(this.#readFrom)
     if (read.count === 1 && verdict !== null) {
       this.#setAside(verdict, nowUs)
     } else if (read.count > 0) {
       // Not on its way yet: what becomes of the link until then neither leaves it in doubt nor speaks against it.
       this.#enter('paused')
-      const suspicion = this.#suspicion.of(this.#readFrom)
+      const suspicion = this.#refusals.suspicionOf(this.#readFrom)
       this.#ask({ type: 'send', idPrefix: this.#options.idPrefix(this.#incarnation), suspicion })
     } else if (read.nextOffset > this.#nextOffset) {
       this.#passHole(read)
@@ -333,7 +328,7 @@ export class Forwarder {
     this.#passHole(read)
     this.#nextOffset = read.nextOffset
     this.#took(count, nowUs)
-    this.#batcher.succeeded()
+    this.#refusals.answered()
     this.#commit(this.#cursorAt(read.nextOffset - 1n, most(told, lowerBound)))
     // Offsets that went back are another topic's: the look at the tail compares them with what the cursor has.
     if (told < lowerBound) this.#resolve()
@@ -344,9 +339,7 @@ export class Forwarder {
   #took(count: bigint, nowUs: number): void {
     this.#counters.sentCount += count
     this.#counters.lastConfirmedUs = nowUs
-    this.#refusals = 0
-    this.#suspicion.clear()
-    this.#deadLettersInRow = 0
+    this.#refusals.took()
     this.#backoff.reset()
   }
 
@@ -368,36 +361,19 @@ export class Forwarder {
 
   /** No answer came. */
   #sendLost(error: EdgeError, nowUs: number): void {
-    const read = this.#read
     this.#markDoubt(nowUs)
-    if (read === null) return
-    this.#batcher.lost(read.sizeBytes)
-    if (error.code !== 'EDGE_CONNECTION_LOST') return
-    this.#suspicion.hungUp(this.#readFrom, read.count, error)
-    if (this.#suspicion.of(this.#readFrom) > 0) this.#batcher.refusedAsInvalid(read.count)
+    if (this.#read !== null) this.#refusals.lost(this.#readFrom, this.#read, error)
   }
 
-  /** Smaller sends find what the upstream does take, down to the one record that it does not. */
   #sendRefused(failure: Failure, read: ReadSummary, nowUs: number): void {
-    if (failure.kind === 'too-large') this.#batcher.refusedAsTooLarge(read.count, read.sizeBytes)
-    else this.#batcher.refusedAsInvalid(read.count)
-    if (read.count > 1) this.#startScan(nowUs)
-    else this.#refused(failure, nowUs)
-  }
-
-  /** One record, alone in its send, was refused by name. */
-  #refused(failure: Failure, nowUs: number): void {
-    this.#refusals += 1
-    if (this.#refusals < this.#options.maxRefusals) {
-      this.#pause(failure, nowUs)
-      return
-    }
-    this.#setAside(failure.error, nowUs)
+    const next = this.#refusals.refused(failure.kind, read)
+    if (next === 'try-smaller') this.#startScan(nowUs)
+    else if (next === 'try-later') this.#pause(failure, nowUs)
+    else this.#setAside(failure.error, nowUs)
   }
 
   #setAside(reason: EdgeError, nowUs: number): void {
-    if (this.#deadLettersInRow >= this.#options.maxDeadLettersInRow) {
-      this.#suspicion.reprieve()
+    if (!this.#refusals.mayGiveUp()) {
       this.#block(reason, nowUs)
       return
     }
@@ -409,9 +385,7 @@ export class Forwarder {
     const reason = this.#reason
     const read = this.#read
     if (this.#state !== 'quarantining' || read === null || reason === null) return
-    this.#refusals = 0
-    this.#suspicion.clear()
-    this.#deadLettersInRow += 1
+    this.#refusals.gaveUp()
     this.#counters.deadLetterCount += 1n
     this.#report({ kind: 'dead-letter', offset: this.#readFrom, reason })
     this.#passHole(read)
