@@ -326,6 +326,7 @@ export class Forwarder {
     const lowerBound = (this.#cursor?.upstreamOffset ?? this.#upstreamBase - 1n) + count
     const told = upstreamBaseOffset === null ? lowerBound : upstreamBaseOffset + count - 1n
     this.#passHole(read)
+    if (read.hole !== null) this.#givenUp.add(read.hole.from, read.hole.end)
     this.#nextOffset = read.nextOffset
     this.#took(count, nowUs)
     this.#refusals.answered()

@@ -82,6 +82,25 @@ test('what a copy of this store has sent is not taken for what this process neve
   assert.equal(effects.find((effect) => effect.type === 'read')?.fromOffset, 5n)
 })
 
+test('a hole behind what was sent is told once, and not taken for forgotten when the link comes back', () => {
+  const forwarder = new Forwarder({ ...OPTIONS, durableEnd: 10n }, 0)
+  const asked = reachEmptyUpstream(forwarder)
+  const read = { count: 3, sizeBytes: 30, nextOffset: 10n, hole: { from: 3n, end: 10n } }
+  const ticket = ticketOf(forwarder.step({ type: 'read', ticket: ticketOf(asked), read }, 2000))
+  forwarder.step({ type: 'sent', ticket }, 2000)
+  forwarder.step({ type: 'confirmed', ticket, upstreamBaseOffset: 0n }, 3000)
+  forwarder.step({ type: 'link-down', error: new EdgeError('EDGE_CONNECTION_LOST', 'gone') }, 4000)
+  const linked = forwarder.step({ type: 'link-up' }, 6000)
+  const scanned = forwarder.step({ type: 'topic-ready', ticket: ticketOf(linked), incarnation: '1' }, 6000)
+  const page = { currentOffset: 2n, messages: [{ offset: 2n, id: messageId(OPTIONS.idPrefix(0), 2n) }], sizeBytes: 0 }
+  const effects = forwarder.step({ type: 'tail', ticket: ticketOf(scanned), page }, 6000)
+  assert.equal(
+    effects.some((effect) => effect.type === 'report'),
+    false,
+  )
+  assert.deepEqual([forwarder.view().state, forwarder.view().counters.unreadableCount], ['caught-up', 7n])
+})
+
 const HANG_UP = new EdgeError('EDGE_CONNECTION_LOST', 'hangs up')
 const LONE = { count: 1, sizeBytes: 10, nextOffset: 1n, hole: null }
 
