@@ -1,7 +1,7 @@
 /** The forwarder against a hostile link and upstream, by seed: I2 (once), I3 (in order), I4 (the books balance). */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { SyncWorld, type WorldOptions } from '../support/sync-world.ts'
+import { MAX_BATCH, SyncWorld, type WorldOptions } from '../support/sync-world.ts'
 
 const CALM: WorldOptions = {
   seed: 1,
@@ -20,6 +20,7 @@ const CALM: WorldOptions = {
   hasRetention: false,
   upstreamExpires: 0,
   remakesTopic: 0,
+  dropsConfirmed: 0,
 }
 const HOSTILE = { loseReply: 0.08, cutLink: 0.02, killEdge: 0.01, killUpstream: 0.01, losesCursor: 0.3 }
 const TOTAL = 300
@@ -131,7 +132,27 @@ test('a topic that somebody makes anew, again and again, has every record in the
   forSeeds({ ...REMADE, tellsBaseOffset: false }, assertNothingIsMissing)
 })
 
+test('nor does it lack any where it forgets as well, before it is seen to be another one or after', () => {
+  const forgetful = { ...REMADE, killUpstream: 0.01, forgetsUpTo: 40 }
+  forSeeds(forgetful, assertNothingIsMissing)
+  forSeeds({ ...forgetful, tellsBaseOffset: false }, assertNothingIsMissing)
+})
+
 for (const seed of REMADE_KNOWN) {
   test(`seed ${seed}: what lay before the first send to a topic that was made anew was left out`, () =>
     assertNothingIsMissing(play({ ...CALM, ...REMADE, seed })))
 }
+
+/** What each send that was dropped costs at most: itself, and what came behind it until that was seen, once more. */
+const AGAIN_PER_DROP = 2 * MAX_BATCH
+
+test('of a topic that keeps nothing of one send and all of the next, only what is near comes twice', () => {
+  const full = { loseReply: 0.05, cutLink: 0.02, dropsConfirmed: 0.1 }
+  forSeeds(full, (world) => {
+    assertNothingIsMissing(world)
+    const againCount = world.upstream.length - TOTAL
+    assert.ok(againCount <= world.droppedSends * AGAIN_PER_DROP, `seed ${world.options.seed}: ${againCount} come again`)
+  })
+  forSeeds({ ...full, killUpstream: 0.01, forgetsUpTo: 40 }, assertNothingIsMissing)
+  forSeeds({ ...full, remakesTopic: 0.01 }, assertNothingIsMissing)
+})

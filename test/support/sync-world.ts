@@ -42,11 +42,13 @@ export interface WorldOptions {
   readonly upstreamExpires: number
   /** Somebody deletes the upstream topic and makes it anew, at once; a look at it tells that later. */
   readonly remakesTopic: number
+  /** The topic is full for one send, which is confirmed and not kept, and has room for the next. */
+  readonly dropsConfirmed: number
 }
 
 const STORE_ID = new Uint8Array(16).fill(7)
 const KEY = 3
-const MAX_BATCH = 20
+export const MAX_BATCH = 20
 const FOREIGN_PREFIX = 99n
 /** A request on a broken link is applied at most this much later: below the settle time. */
 const LATE_US = 700_000
@@ -67,6 +69,7 @@ export class SyncWorld {
   cursor: Cursor | undefined
   forwarder: Forwarder
   sentOnWire = 0
+  droppedSends = 0
   #appendedEnd = 0n
   /** After a kill the last records wait to be written again. */
   #isUnproven = false
@@ -109,6 +112,8 @@ export class SyncWorld {
     for (let index = 0; index < total; index++) this.#at(this.random.below(20_000_000), () => this.#append())
     this.#runUntil(25_000_000)
     this.#areFaultsOn = false
+    // What the last send lost is found missing with the next one, or with the next link.
+    if (this.droppedSends > 0) this.#linkDown()
     this.#runUntil(this.nowUs + 400_000_000)
   }
 
@@ -339,6 +344,12 @@ export class SyncWorld {
     this.upstream.push(id)
   }
 
+  #isFull(): boolean {
+    const { dropsConfirmed } = this.options
+    // No chance is drawn where there is none: the known seeds stay what they are.
+    return dropsConfirmed > 0 && this.#areFaultsOn && this.random.chance(dropsConfirmed)
+  }
+
   #poll(request: TailRequest): TailPage {
     const from =
       request.kind === 'last'
@@ -367,7 +378,8 @@ export class SyncWorld {
         return { type: 'failed', ticket, failure: failure('invalid') }
       }
       const base = BigInt(this.upstream.length)
-      for (const offset of offsets) this.#appendUpstream(messageId(effect.idPrefix, offset))
+      if (this.#isFull()) this.droppedSends += 1
+      else for (const offset of offsets) this.#appendUpstream(messageId(effect.idPrefix, offset))
       return { type: 'confirmed', ticket, upstreamBaseOffset: this.options.tellsBaseOffset ? base : null }
     }, ticket)
   }

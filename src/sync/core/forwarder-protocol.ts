@@ -47,7 +47,8 @@ export interface Failure {
 }
 
 export type Effect =
-  | { readonly type: 'ensure-topic'; readonly ticket: number }
+  /** Anew: the upstream itself is asked which topic it is, whatever the link knows of it. */
+  | { readonly type: 'ensure-topic'; readonly ticket: number; readonly isAnew: boolean }
   | { readonly type: 'poll-tail'; readonly ticket: number; readonly request: TailRequest }
   | { readonly type: 'read'; readonly ticket: number; readonly fromOffset: bigint; readonly bounds: BatchBounds }
   /** First answered by `sent`, or by `over-budget`, after which nothing is sent. A batch under suspicion needs the link for itself. */

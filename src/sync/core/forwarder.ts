@@ -12,6 +12,7 @@
 import type { EdgeError } from '../../errors.ts'
 import { Backoff } from '../../sdk/index.ts'
 import type { Cursor } from '../ports.ts'
+import { Alignment } from './alignment.ts'
 import { isOutcomeUnknown } from './failure.ts'
 import { Forgetting } from './forgetting.ts'
 import { ForwarderCounters } from './forwarder-counters.ts'
@@ -55,6 +56,11 @@ export class Forwarder {
   #hasReconciled = false
   /** Of the topic that was searched last. */
   #topicIncarnation = ''
+  /** Of the one that our records were compared with last; null before the first time. */
+  #comparedIncarnation: string | null = null
+  /** The upstream itself was asked which topic it is, since the last send. */
+  #isTopicAsked = false
+  readonly #alignment: Alignment
   /** Where the first of our records would land upstream: what lower bounds are counted from. */
   #upstreamBase = 0n
   #isLinkUp = false
@@ -81,6 +87,7 @@ export class Forwarder {
     this.#openedEnd = most(options.foundEnd, options.durableEnd)
     this.#sentEnd = this.#openedEnd
     this.#nextOffset = options.cursor === undefined ? options.logStart : options.cursor.confirmedOffset + 1n
+    this.#alignment = new Alignment(this.#nextOffset)
     // An earlier process may have sent what the cursor does not know of yet.
     const mayBeInFlight = this.#openedEnd > this.#nextOffset
     this.#doubt = mayBeInFlight ? { sinceUs: nowUs, end: this.#openedEnd, count: 1 } : null
@@ -185,13 +192,14 @@ export class Forwarder {
     this.#ticket += 1
   }
 
-  #resolve(): void {
+  #resolve(isAnew = false): void {
     if (!this.#isLinkUp) {
       this.#enter('offline')
       return
     }
     this.#enter('resolving')
-    this.#ask({ type: 'ensure-topic' })
+    this.#isTopicAsked = isAnew
+    this.#ask({ type: 'ensure-topic', isAnew })
   }
 
   /** What is sent from now on may reach another topic of that name: the tail is read first. */
@@ -234,6 +242,9 @@ export class Forwarder {
       verdict,
       cursor: this.#cursor,
       isCursorFresh: this.#hasReconciled,
+      isTopicNew: this.#hasReconciled && this.#topicIncarnation !== this.#comparedIncarnation,
+      alignment: this.#alignment,
+      back: (end, count) => this.#givenUp.back(end, count),
       inDoubt: this.#doubt,
       incarnation: this.#incarnation,
       logStart: this.#logStart,
@@ -249,8 +260,14 @@ export class Forwarder {
         return
       }
     }
-    this.#doubt = null
     const { finding } = resume
+    // Whether it is the same topic decides how much is sent under new ids; what the link remembers of it may be old.
+    if (resume.incarnation > this.#incarnation && finding.kind === 'forgotten' && !this.#isTopicAsked) {
+      this.#resolve(true)
+      return
+    }
+    this.#doubt = null
+    this.#comparedIncarnation = this.#topicIncarnation
     const isLimitExpected = this.#wasNeverSent && finding.kind === 'limited'
     // What the first look finds was sent, and counted, by an earlier process.
     const isOurs = this.#hasReconciled && finding.kind === 'recovered' && finding.end > finding.from
@@ -259,10 +276,11 @@ export class Forwarder {
     this.#incarnation = resume.incarnation
     // Without a cursor nothing was passed yet: what retention took since the first look is met as a gap below.
     if (this.#cursor !== undefined || verdict.kind === 'found') this.#nextOffset = resume.nextOffset
+    this.#alignment.settled(this.#nextOffset)
     this.#upstreamBase = verdict.upstreamEnd
     if (resume.cursor) this.#commit(resume.cursor)
     if (!isLimitExpected) this.#account(finding)
-    const vain = this.#forgetting.vainReason(finding)
+    const vain = this.#forgetting.vainReason(finding, this.#nextOffset)
     if (vain === null) this.#readNext()
     else this.#block(vain, nowUs)
   }
@@ -317,6 +335,7 @@ export class Forwarder {
     this.#enter('sending')
     this.#search.sent(this.#read.count, this.#read.sizeBytes)
     this.#sentEnd = most(this.#sentEnd, this.#read.nextOffset)
+    this.#isTopicAsked = false
   }
 
   #confirmed(upstreamBaseOffset: bigint | null, nowUs: number): void {
@@ -324,15 +343,17 @@ export class Forwarder {
     if (this.#state !== 'sending' || read === null) return
     const count = BigInt(read.count)
     const lowerBound = (this.#cursor?.upstreamOffset ?? this.#upstreamBase - 1n) + count
-    const told = upstreamBaseOffset === null ? lowerBound : upstreamBaseOffset + count - 1n
+    const told = upstreamBaseOffset === null ? null : upstreamBaseOffset + count - 1n
     this.#passHole(read)
     if (read.hole !== null) this.#givenUp.add(read.hole.from, read.hole.end)
     this.#nextOffset = read.nextOffset
     this.#took(count, nowUs)
     this.#refusals.answered()
-    this.#commit(this.#cursorAt(read.nextOffset - 1n, most(told, lowerBound)))
-    // Offsets that went back are another topic's: the look at the tail compares them with what the cursor has.
-    if (told < lowerBound) this.#resolve()
+    this.#commit(this.#cursorAt(read.nextOffset - 1n, most(told ?? lowerBound, lowerBound)))
+    this.#alignment.confirmed(lowerBound, told, this.#nextOffset)
+    const isLower = this.#alignment.missingCount > 0n
+    // Something is missing before these records, and the look at the tail tells what.
+    if (isLower || this.#forgetting.isSuspected) this.#resolve(isLower)
     else this.#readNext()
   }
 

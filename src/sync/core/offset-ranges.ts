@@ -14,6 +14,20 @@ export class OffsetRanges {
     if (this.#ranges.length > MAX_RANGES) this.#ranges.shift()
   }
 
+  /** @returns where the last `count` offsets below `end` begin that were not given up; 0 where there are fewer. */
+  back(end: bigint, count: bigint): bigint {
+    let at = end
+    let left = count
+    for (const range of this.#ranges.toReversed()) {
+      if (range.from >= at) continue
+      const between = range.end < at ? at - range.end : 0n
+      if (between >= left) break
+      left -= between
+      at = range.from
+    }
+    return at > left ? at - left : 0n
+  }
+
   covers(from: bigint, end: bigint): boolean {
     return this.#ranges.some((range) => range.from <= from && end <= range.end)
   }

@@ -6,6 +6,7 @@
  * again). Pure.
  */
 import type { Cursor } from '../ports.ts'
+import type { Alignment } from './alignment.ts'
 import type { TailVerdict } from './tail.ts'
 
 export interface ReconcileInput {
@@ -13,6 +14,11 @@ export interface ReconcileInput {
   readonly cursor: Cursor | undefined
   /** The cursor is of this process: one that was stored may be older than what the upstream forgot and got again since. */
   readonly isCursorFresh: boolean
+  /** The topic has been made anew since our records were compared with it last. */
+  readonly isTopicNew: boolean
+  readonly alignment: Pick<Alignment, 'end' | 'missingCount'>
+  /** Where the last so many records below `end` begin that were not given up. */
+  readonly back: (end: bigint, count: bigint) => bigint
   /** The one send of ours whose outcome is unknown: it is there as a whole, behind what is confirmed, or not at all. */
   readonly inDoubt: { readonly end: bigint; readonly count: number } | null
   /** Incarnation that new ids carry. */
@@ -71,7 +77,8 @@ function resumeAfter(input: ReconcileInput, found: Extract<TailVerdict, { kind: 
     cursor: withIncarnation({ confirmedOffset, upstreamOffset }, incarnation),
     finding,
   })
-  if (input.isCursorFresh && isAnotherTopic(input, found)) return resumeFromStart(input, found)
+  const missingCount = input.isCursorFresh ? missingBefore(input, found) : 0n
+  if (missingCount > 0n) return resumeFromMissing(input, found, missingCount)
   if (localOffset === confirmed) return at(confirmed, AGREED)
   if (localOffset > confirmed || incarnation > input.incarnation) {
     return at(localOffset, { kind: 'recovered', from: confirmed + 1n, end: localOffset + 1n })
@@ -81,48 +88,70 @@ function resumeAfter(input: ReconcileInput, found: Extract<TailVerdict, { kind: 
 }
 
 /**
- * What is confirmed lies at its upstream offset or above, and what follows behind it. Found below, the topic is another one of
- * that name, which lacks what came before.
+ * What is confirmed lies at its upstream offset or above, and what follows behind it. Found below, something before it is
+ * missing: the upstream confirmed what it did not keep, or forgot it, or the topic is another one of that name.
+ *
+ * @returns how much, at least.
  */
-function isAnotherTopic({ cursor, inDoubt }: ReconcileInput, found: Extract<TailVerdict, { kind: 'found' }>): boolean {
+function missingBefore(input: ReconcileInput, found: Extract<TailVerdict, { kind: 'found' }>): bigint {
+  const { cursor, inDoubt, isTopicNew, alignment } = input
   const upstreamOffset = cursor?.upstreamOffset ?? null
-  if (cursor === undefined || upstreamOffset === null || found.incarnation !== (cursor.incarnation ?? 0)) return false
-  if (found.localOffset === cursor.confirmedOffset) return found.upstreamOffset < upstreamOffset
+  if (cursor === undefined || upstreamOffset === null || found.incarnation !== (cursor.incarnation ?? 0)) return 0n
+  const ahead = found.localOffset - cursor.confirmedOffset
+  // Where the tail was forgotten, others' messages may lie between: only another topic is known to lack what came before.
+  if (ahead < 0n && !isTopicNew) {
+    const isAllBehind = input.back(alignment.end, alignment.missingCount) > found.localOffset
+    return isAllBehind ? 0n : alignment.missingCount
+  }
   // Of what another process sent, which runs on a copy of this store, only the newest record is known.
-  const behindCount = found.localOffset + 1n === inDoubt?.end ? BigInt(inDoubt.count) : 1n
-  return found.localOffset > cursor.confirmedOffset && found.upstreamOffset < upstreamOffset + behindCount
+  const isInDoubt = inDoubt !== null && found.localOffset < inDoubt.end
+  const behindCount = ahead <= 0n ? ahead : isInDoubt ? least(ahead, BigInt(inDoubt.count)) : 1n
+  const missingCount = upstreamOffset + behindCount - found.upstreamOffset
+  return most(missingCount, alignment.missingCount)
 }
 
-/** All that the log holds, under new ids: what has reached the other topic meanwhile stays there, behind nothing. */
-function resumeFromStart(input: ReconcileInput, found: Extract<TailVerdict, { kind: 'found' }>): Resume {
+/**
+ * Under new ids, as the order of the old ones says that all before is there: what is missing and what follows it; all that
+ * the log holds where the topic is another one. What has reached the upstream meanwhile stays there.
+ */
+function resumeFromMissing(
+  input: ReconcileInput,
+  found: Extract<TailVerdict, { kind: 'found' }>,
+  missingCount: bigint,
+): Resume {
   const { logStart } = input
   const incarnation = found.incarnation + 1
+  const foundEnd = found.localOffset + 1n
+  const sentEnd = (input.cursor?.confirmedOffset ?? -1n) + 1n
+  const from = least(input.isTopicNew ? logStart : input.back(input.alignment.end, missingCount), foundEnd)
+  const end = most(foundEnd, sentEnd)
+  const nextOffset = least(most(from, logStart), end)
   return {
-    nextOffset: logStart,
+    nextOffset,
     incarnation,
-    cursor: { confirmedOffset: logStart - 1n, upstreamOffset: null, incarnation },
-    finding: { kind: 'forgotten', from: logStart, end: found.localOffset + 1n },
+    cursor: { confirmedOffset: nextOffset - 1n, upstreamOffset: found.upstreamOffset, incarnation },
+    finding: { kind: 'forgotten', from, end },
   }
 }
 
-/** Nothing of the current incarnation is there: what older ones left says only whether something was forgotten. */
+/**
+ * Nothing of the current incarnation is there, which may have begun below what the older ones left: where that lies tells
+ * how much was forgotten, and which of our records it is does not.
+ */
 function resumeAfterOlder(input: ReconcileInput, found: Extract<TailVerdict, { kind: 'found' }>): Resume {
-  const confirmed = input.cursor?.confirmedOffset ?? -1n
-  const nextOffset = confirmed + 1n
-  const resume: Resume = { nextOffset, incarnation: input.incarnation, cursor: null, finding: AGREED }
+  const end = (input.cursor?.confirmedOffset ?? -1n) + 1n
   const known = input.cursor?.upstreamOffset ?? null
-  if (known === null || found.upstreamOffset >= known) return resume
-  if (found.localOffset >= confirmed) {
-    const { upstreamOffset } = found
-    return { ...resume, cursor: withIncarnation({ confirmedOffset: confirmed, upstreamOffset }, input.incarnation) }
+  if (known === null || found.upstreamOffset >= known) {
+    return { nextOffset: end, incarnation: input.incarnation, cursor: null, finding: AGREED }
   }
-  const from = found.localOffset + 1n
-  const cursor = { confirmedOffset: found.localOffset, upstreamOffset: found.upstreamOffset }
+  const from = input.back(end, known - found.upstreamOffset)
+  const nextOffset = least(most(from, input.logStart), end)
+  const cursor = { confirmedOffset: nextOffset - 1n, upstreamOffset: found.upstreamOffset }
   return {
-    ...resume,
-    nextOffset: from,
+    nextOffset,
+    incarnation: input.incarnation,
     cursor: withIncarnation(cursor, input.incarnation),
-    finding: { kind: 'forgotten', from, end: nextOffset },
+    finding: { kind: 'forgotten', from, end },
   }
 }
 
@@ -153,6 +182,7 @@ function resumeWithout(input: ReconcileInput, absent: Extract<TailVerdict, { kin
 }
 
 const least = (left: bigint, right: bigint): bigint => (left < right ? left : right)
+const most = (left: bigint, right: bigint): bigint => (left > right ? left : right)
 
 function withIncarnation(cursor: Cursor, incarnation: number): Cursor {
   return incarnation === 0 ? cursor : { ...cursor, incarnation }

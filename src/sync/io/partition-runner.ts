@@ -129,6 +129,7 @@ export class PartitionRunner {
     switch (effect.type) {
       case 'ensure-topic':
         this.#answer(effect.ticket, async (upstream) => {
+          if (effect.isAnew) upstream.forgetTopic(target)
           const incarnation = await upstream.ensureTopic(target, this.options.partitionCount())
           this.#topicIncarnation = incarnation
           return { type: 'topic-ready', ticket: effect.ticket, incarnation }

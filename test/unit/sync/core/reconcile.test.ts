@@ -11,6 +11,9 @@ function input(change: Partial<ReconcileInput>): ReconcileInput {
     verdict,
     cursor: undefined,
     isCursorFresh: true,
+    isTopicNew: false,
+    alignment: { end: 11n, missingCount: 0n },
+    back: (end, count) => end - count,
     inDoubt: null,
     incarnation: 0,
     logStart: 0n,
@@ -62,24 +65,34 @@ test('what the upstream lost and the log holds no more is told, and what was nev
   assert.deepEqual(lastThree.finding, { kind: 'forgotten', from: 8n, end: 11n })
 })
 
-test('offsets that went back under what was confirmed are those of another topic, which gets all that the log holds', () => {
+test('offsets that went back in a topic that was made anew: it gets all that the log holds', () => {
   for (const [verdict, end] of [
     [found(10n, 3n), 11n],
     [found(14n, 9n), 15n],
     [found(14n, 10n), 15n],
   ] as const) {
-    const resume = reconcile(input({ cursor: cursor(10n, 10n), logStart: 2n, verdict }))
+    const upstreamOffset = verdict.kind === 'found' ? verdict.upstreamOffset : null
+    const resume = reconcile(input({ cursor: cursor(10n, 10n), logStart: 2n, isTopicNew: true, verdict }))
     assert.deepEqual([resume.nextOffset, resume.incarnation], [2n, 1])
-    assert.deepEqual(resume.cursor, { confirmedOffset: 1n, upstreamOffset: null, incarnation: 1 })
+    assert.deepEqual(resume.cursor, { confirmedOffset: 1n, upstreamOffset, incarnation: 1 })
     assert.deepEqual(resume.finding, { kind: 'forgotten', from: 2n, end })
   }
   const stored = reconcile(input({ cursor: cursor(10n, 10n), isCursorFresh: false, verdict: found(14n, 9n) }))
   assert.deepEqual(stored.finding, { kind: 'recovered', from: 11n, end: 15n }, 'a stored cursor may be old')
 })
 
+test('offsets that went back in the same topic tell how much is missing: that and what follows it goes there again', () => {
+  const resume = reconcile(input({ cursor: cursor(14n, 14n), verdict: found(14n, 10n) }))
+  assert.deepEqual([resume.nextOffset, resume.incarnation], [7n, 1])
+  assert.deepEqual(resume.cursor, { confirmedOffset: 6n, upstreamOffset: 10n, incarnation: 1 })
+  assert.deepEqual(resume.finding, { kind: 'forgotten', from: 7n, end: 15n })
+  const gone = reconcile(input({ cursor: cursor(14n, 14n), logStart: 20n, verdict: found(14n, 10n) }))
+  assert.deepEqual([gone.nextOffset, gone.finding], [15n, { kind: 'forgotten', from: 7n, end: 15n }])
+})
+
 test('a send in doubt that lies less than its count behind what was confirmed went to another topic', () => {
   const inDoubt = { end: 26n, count: 20 }
-  const other = reconcile(input({ cursor: cursor(5n, 5n), inDoubt, verdict: found(25n, 24n) }))
+  const other = reconcile(input({ cursor: cursor(5n, 5n), inDoubt, isTopicNew: true, verdict: found(25n, 24n) }))
   assert.deepEqual([other.nextOffset, other.incarnation, other.finding.kind], [0n, 1, 'forgotten'])
   const same = reconcile(input({ cursor: cursor(5n, 5n), inDoubt, verdict: found(25n, 25n) }))
   assert.deepEqual([same.nextOffset, same.incarnation, same.finding.kind], [26n, 0, 'recovered'])
