@@ -15,6 +15,7 @@ import { startRefusal } from '../config-problems.ts'
 const OWN_ENTRIES: ReadonlySet<string> = new Set([
   'store.json',
   'streams',
+  'refuge',
   'journal',
   'staging',
   'trash',

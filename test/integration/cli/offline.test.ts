@@ -178,9 +178,12 @@ describe('run --fresh', () => {
   })
 
   it('starts anew', async () => {
+    const refuge = join(data, 'refuge', '7')
+    mkdirSync(refuge, { recursive: true })
     await using edge = await startEdgeProcess({ dataPath: data, arguments: ['--fresh'] })
     const environment = { IGGY_URL: edge.tcp, IGGY_USERNAME: 'iggy', IGGY_PASSWORD: 'iggy' }
     assert.equal(await runHere(['stream', 'list'], environment), 'none')
+    assert.equal(existsSync(refuge), false)
   })
 })
 
