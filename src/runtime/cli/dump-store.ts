@@ -67,7 +67,8 @@ function isNamed(wanted: string | undefined, id: number, name: string): boolean 
 
 function openTarget(values: Values): Writable {
   const path = values.required('output')
-  const target = path === '-' ? process.stdout : createWriteStream(path, { flags: values.has('force') ? 'w' : 'wx' })
+  const target =
+    path === '-' ? process.stdout : createWriteStream(path, { flags: values.has('force') ? 'w' : 'wx', flush: true })
   // Looked for after each write; without a listener it would end the process.
   target.on('error', () => {})
   return target
