@@ -6,7 +6,7 @@ const HEAD = `# Metrics
 Generated from \`src/runtime/observe/metrics.ts\` by \`node scripts/docs.ts\`; do not edit.
 
 \`GET /metrics\` answers them in the text form of Prometheus, as OpenMetrics when asked for ([HTTP](protocol/http.md)). Names without
-\`edge_\` are those of Iggy's server. Counters begin at 0 with the process; \`check\` and \`route\` are named as \`iggy-edge status\` does.
+\`edge_\` are those of Iggy's server. Counters begin at 0 with the process, where nothing else is said; \`check\` and \`route\` are named as \`iggy-edge status\` does.
 
 | metric | labels | |
 | --- | --- | --- |`

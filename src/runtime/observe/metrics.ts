@@ -86,7 +86,11 @@ export const METRICS = {
   syncs: counter('edge_log_syncs', 'Syncs of journal and segments.'),
   failedSyncs: counter('edge_log_failed_syncs', 'Syncs that the disk refused.'),
   lastSync: gauge('edge_log_last_sync_seconds', 'How long the last sync took.', 'seconds'),
-  droppedMessages: counter('edge_log_dropped_messages', 'Messages given up by an overflow policy.', 'messages'),
+  droppedMessages: counter(
+    'edge_log_dropped_messages',
+    'Messages dropped by retention or an overflow policy, since the store was made.',
+    'messages',
+  ),
   journalUsed: gauge('edge_log_journal_used_bytes', 'Journal bytes that are not in segments yet.', 'bytes'),
   refusingFolders: gauge(
     'edge_log_refusing_folders',
