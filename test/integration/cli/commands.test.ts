@@ -91,6 +91,15 @@ describe('commands on a running edge', () => {
     assert.match(await here('message poll s t 1 --last --raw'), /^two$/)
   })
 
+  it('stores how far a group has read only when the messages are where they were to go', async () => {
+    await here('topic create s once 1')
+    await here('message send s once kept')
+    const poll = 'message poll s once --consumer-group g'
+    await assert.rejects(here(`${poll} --output-file ${join(folder, 'none', 'file')}`), /cannot be written/)
+    assert.match(await here(poll), /kept/)
+    assert.equal(await here(poll), 'none')
+  })
+
   it('write polled messages to a file that send takes back', async () => {
     await here('topic create s copied 1')
     const file = join(folder, 'messages.jsonl')

@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { EdgeError, toEdgeError } from '../../../errors.ts'
 import type { Client } from '../../../sdk/index.ts'
 import type { Identifier, PollingStrategy } from '../../../sdk/wire/primitives.ts'
+import type { CommandContext } from '../command.ts'
 import { usageError, type Values } from '../grammar.ts'
 import { MAX_PARTITION, streamOf, topicOf } from '../nouns/arguments.ts'
 import type { Output } from '../server-command.ts'
@@ -12,7 +13,13 @@ import { messageLine, messageRow, type PlacedMessage } from './message-row.ts'
 const MAX_COUNT = 100_000
 const DEFAULT_GROUP_COUNT = 10
 
-export async function pollMessages(client: Client, values: Values, output: Output): Promise<void> {
+/** How far was read is stored when the messages are where they were to go: with a full disk they come again. */
+export async function pollMessages(
+  client: Client,
+  values: Values,
+  output: Output,
+  { flush }: Pick<CommandContext, 'flush'>,
+): Promise<void> {
   const [stream, topic] = [streamOf(values), topicOf(values)]
   const group = values.text('consumer-group')
   const messages =
@@ -23,7 +30,14 @@ export async function pollMessages(client: Client, values: Values, output: Outpu
   if (file !== undefined) await writeLines(file, messages, String(stream), String(topic), output)
   else if (values.has('raw')) for (const { payload } of messages) output.line(Buffer.from(payload).toString('utf8'))
   else output.rows(messages.map((message) => messageRow(message, { withHeaders: values.has('show-headers') })))
+  await flush()
+  if (group === undefined ? !values.has('auto-commit') : values.has('no-commit')) return
+  const last = new Map(messages.map(({ partitionId, offset }) => [partitionId, offset]))
+  const consumer = group === undefined ? consumerOf(values) : ({ kind: 'group', id: identifierOf(group) } as const)
+  for (const [partitionId, offset] of last) await client.offsets.store(consumer, stream, topic, partitionId, offset)
 }
+
+const consumerOf = (values: Values) => ({ kind: 'consumer', id: identifierOf(values.text('consumer') ?? '1') }) as const
 
 async function pollPartition(
   client: Client,
@@ -32,11 +46,10 @@ async function pollPartition(
   values: Values,
 ): Promise<PlacedMessage[]> {
   const polled = await client.messages.poll(stream, topic, {
-    consumer: { kind: 'consumer', id: identifierOf(values.text('consumer') ?? '1') },
+    consumer: consumerOf(values),
     partitionId: values.integer('partition', 0, { min: 0, max: MAX_PARTITION }),
     strategy: strategyOf(values),
     count: values.integer('message-count', 1, { min: 1, max: MAX_COUNT }),
-    autoCommit: values.has('auto-commit'),
   })
   return polled.messages.map((message) => ({ ...message, partitionId: polled.partitionId }))
 }
@@ -60,7 +73,8 @@ async function pollAsMember(
       partitionId,
       strategy: strategyOf(values),
       count: count - messages.length,
-      autoCommit: !values.has('no-commit'),
+      // Older servers choose the partition, and may choose one twice.
+      autoCommit: partitionId === null && !values.has('no-commit'),
     })
     messages.push(...polled.messages.map((message) => ({ ...message, partitionId: polled.partitionId })))
   }

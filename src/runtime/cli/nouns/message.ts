@@ -61,7 +61,7 @@ export const MESSAGE_COMMANDS: readonly Command[] = [
       AS,
       { name: 'output-file', summary: 'Write messages to this file as JSON lines, instead of showing them.' },
     ],
-    run: async (client, values, output) => (await import('../messages/poll.ts')).pollMessages(client, values, output),
+    run: async (...all) => (await import('../messages/poll.ts')).pollMessages(...all),
   }),
   serverCommand({
     ...words('tail', 't'),
