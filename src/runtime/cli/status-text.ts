@@ -109,7 +109,10 @@ function topicsText({ topics, topics_not_listed: notListed }: OverviewView): str
       messages: BigInt(topic.messages),
       size: new Shown(topic.size_bytes, formatBytes(Number(topic.size_bytes))),
       upstream_lag: topic.sync_lag === null ? null : BigInt(topic.sync_lag),
-      groups: list(topic.groups.map(({ name, lag }) => `${name} (lag ${lag})`)),
+      groups: list([
+        ...topic.groups.map(({ name, lag }) => `${name} (lag ${lag})`),
+        ...(Number(topic.groups_not_listed) > 0 ? [`${topic.groups_not_listed} more`] : []),
+      ]),
     }),
   )
   const holes = topics.flatMap(({ stream, topic, partitions }) =>

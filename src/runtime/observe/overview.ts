@@ -176,6 +176,7 @@ function viewTopic(metadata: OverviewSources['metadata'], lags: SyncLags, { stre
     partitions_count: partitions.length,
     partitions: listed.map((partition) => viewPartition(partition, syncLag(partition))),
     groups: viewGroups(metadata, topic),
+    groups_not_listed: Math.max(0, metadata.groupsOf(topic.streamId, topic.id).length - MAX_LISTED_GROUPS),
     sync_lag: partitions.reduce(
       (total, partition) => {
         const lag = syncLag(partition)

@@ -73,11 +73,13 @@ export class TopicList {
     setAttribute(badge, 'class', topic.promise === 'durable' ? 'badge good' : 'badge warn')
     setAttribute(badge, 'title', PROMISES[topic.promise])
     const groupLag = topic.groups.length === 0 ? null : Math.max(...topic.groups.map(({ lag }) => lag))
+    // Of groups that are not listed nobody knows whether they have all.
+    const isPart = topic.groups_not_listed > 0 && groupLag === 0
     const numbers = [
       formatRate(this.#rates.observe(keyOf(topic), topic.appended, nowUs)),
       formatCount(topic.messages),
       formatBytes(topic.size_bytes),
-      formatLag(groupLag),
+      isPart ? '–' : formatLag(groupLag),
       formatLag(topic.sync_lag),
     ]
     node.querySelectorAll('.number').forEach((cell, index) => {
@@ -132,10 +134,10 @@ function showDetails(node, topic) {
   )
   details.querySelector('.groups').hidden = topic.groups.length === 0
   details.querySelector('.groups-title').hidden = topic.groups.length === 0
-  fillTable(
-    groups,
-    topic.groups.map(({ name, lag }) => [visible(name), formatLag(lag)]),
-  )
+  fillTable(groups, [
+    ...topic.groups.map(({ name, lag }) => [visible(name), formatLag(lag)]),
+    ...(topic.groups_not_listed > 0 ? [[`${topic.groups_not_listed} more`, 'not looked at']] : []),
+  ])
 }
 
 const OVERFLOWS = {

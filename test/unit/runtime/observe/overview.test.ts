@@ -66,3 +66,13 @@ test('a topic that no route forwards has no lag, which is not a lag of zero', as
   assert.equal(viewOverview(sourcesOf(log), asked, 2_000_000n).topics[0]?.sync_lag, null)
   assert.equal(viewOverview(sourcesOf(log, 0n), asked, 2_000_000n).topics[0]?.sync_lag, 0n)
 })
+
+test('more groups than a topic can show are counted', async () => {
+  const log = new MemoryLog()
+  const stream = await log.catalog.createStream('s')
+  const topic = await log.catalog.createTopic(stream, { name: 't', partitionCount: 1, options: OPTIONS })
+  const groupsOf = () => Array.from({ length: 18 }, (_, id) => ({ id, name: `g${id}` }))
+  const sources = { ...sourcesOf(log), metadata: { groupsOf, offset: () => null } } as unknown as OverviewSources
+  const [shown] = viewOverview(sources, { topics: [{ streamName: 's', topic }], filter: '' }, 2_000_000n).topics
+  assert.deepEqual([shown?.groups.length, shown?.groups_not_listed], [16, 2])
+})
