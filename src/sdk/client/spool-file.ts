@@ -190,7 +190,8 @@ class SpoolFile implements Spool {
   }
 
   async #rewrite(): Promise<void> {
-    const { pending, damagedBytes } = readEntries(new Uint8Array(await readFile(this.#path)))
+    // What a failed write left behind the end was refused, or is owed.
+    const { pending, damagedBytes } = readEntries(new Uint8Array(await readFile(this.#path)).subarray(0, this.#endAt))
     // What is counted here has places that would no longer be there: the next one that opens the file mends it.
     if (damagedBytes > 0)
       throw new EdgeError('EDGE_BATCH_CORRUPT', `spool file ${this.#path}: ${damagedBytes} bytes are damaged`)
