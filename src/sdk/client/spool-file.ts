@@ -7,7 +7,7 @@
  *           [2] count u32: so many of the oldest messages are done with
  *           [3] count u32: the message behind so many of the oldest was given up
  *
- * A torn tail is cut off. Once everything is done with, the file is cut to its head; one that always holds something unsent is
+ * A torn tail is cut off; a last entry that is all there with a wrong sum is damage. Once everything is done with, the file is cut to its head; one that always holds something unsent is
  * written anew, without what is done with, each time it has doubled. One program at a time has it open: two would send and cut
  * each other's messages. The lock is a file beside it.
  */

@@ -17,7 +17,7 @@ export interface SpoolContents {
   readonly pending: SpooledMessage[]
   /** Behind the last whole entry. */
   readonly endAt: number
-  /** Before it, that no entry could be read from. */
+  /** That no entry could be read from: before it, and behind it where an entry is all there and wrong. */
   readonly damagedBytes: number
 }
 
@@ -93,7 +93,15 @@ export function readEntries(bytes: Uint8Array): SpoolContents {
     at = bodyEnd
     endAt = bodyEnd
   }
+  if (isWholeByLength(view, endAt)) damagedBytes += bytes.length - endAt
   return { pending: places.filter((place) => typeof place !== 'string'), endAt, damagedBytes }
+}
+
+/** A torn tail is shorter than it says, or nothing but a hole of zeros; one that is all there was damaged. */
+function isWholeByLength(view: DataView, at: number): boolean {
+  if (at + ENTRY_HEAD_BYTES > view.byteLength) return false
+  const length = view.getUint32(at, true)
+  return length >= NOTE_BYTES && at + ENTRY_HEAD_BYTES + length <= view.byteLength
 }
 
 /** @returns undefined for a note: it held no message. */

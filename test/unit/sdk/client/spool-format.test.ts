@@ -48,6 +48,18 @@ test('a torn tail is cut, wherever it is torn, and is no damage', () => {
   }
 })
 
+test('a last entry that is all there and wrong is damage, and zeros that a power cut left are none', () => {
+  const file = fileOf(...ENTRIES)
+  const lastAt = file.length - messageOf(3).length
+  for (let at = lastAt + 4; at < file.length; at++) {
+    const damaged = file.slice()
+    damaged[at] = (damaged[at] ?? 0) ^ 1
+    const { pending, endAt, damagedBytes } = readEntries(damaged)
+    assert.deepEqual([pending.length, endAt, damagedBytes], [2, lastAt, file.length - lastAt])
+  }
+  assert.equal(readEntries(file.slice().fill(0, lastAt)).damagedBytes, 0)
+})
+
 test('behind a hole of unknown length notes count nothing: messages are sent once more instead of lost', () => {
   const hole = new Uint8Array(200).fill(0xff)
   assert.deepEqual(idsIn(fileOf(messageOf(1), hole, messageOf(3), entryOfNote({ kind: 'done', count: 2 }))), [3])
