@@ -396,7 +396,8 @@ export class DeviceCore {
 
   #message(message: Frame<'message'>): DeviceEvent[] {
     const found = this.#subscriptions.get(message.subscription)
-    if (found === undefined) return []
+    // What comes before the answer was on its way to an earlier one of that number, perhaps of another topic.
+    if (!found?.isConfirmed) return []
     found.frame = goingOnAt(message.offset + 1n, found.frame, 1)
     return [{ type: 'message', message }]
   }

@@ -333,3 +333,19 @@ test('an edge that asks for months of pause is asked again within an hour', () =
   const [bye] = core.received({ type: 'bye', code: 0, pauseMs: monthsMs }, 4_000_000_000)
   assert.deepEqual(bye, { type: 'bye', error: null, pauseMs: 3_600_000 })
 })
+
+test('what was on its way to a subscription that ended is none of the next one with its number', () => {
+  const { core } = deviceWith()
+  core.opened(0, 0)
+  core.received(welcome(0), 0)
+  const window = { bytes: 4096, messages: 16 }
+  const first = core.subscribe('commands/old', 0n, window)
+  core.received({ type: 'subscribed', subscription: first, next: 0n }, 0)
+  core.unsubscribe(first)
+  const second = core.subscribe('commands/new', 0n, window)
+  assert.equal(second, first)
+  const message = { type: 'message', subscription: first, offset: 41n, ageMs: null, body: Uint8Array.of(1) } as const
+  assert.deepEqual(core.received(message, 0), [])
+  core.received({ type: 'subscribed', subscription: second, next: 0n }, 0)
+  assert.equal(core.received({ ...message, offset: 0n }, 0).length, 1)
+})
