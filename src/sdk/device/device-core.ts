@@ -89,6 +89,8 @@ interface Subscription {
   frame: Frame<'subscribe'>
   /** In this session. */
   isConfirmed: boolean
+  /** The edge ended it. It keeps its number until the program is through with what came, and says so. */
+  isOver: boolean
 }
 
 const KINDS: Readonly<Record<AliasKind, number>> = { bytes: 0, 'senml-cbor': 1, cbor: 2, numbers: 3 }
@@ -196,7 +198,7 @@ export class DeviceCore {
   ): number {
     const subscription = firstFree(this.#subscriptions, this.#limits.subscriptions)
     const frame: Frame<'subscribe'> = { type: 'subscribe', subscription, topic, from, window, options }
-    this.#subscriptions.set(subscription, { frame, isConfirmed: false })
+    this.#subscriptions.set(subscription, { frame, isConfirmed: false, isOver: false })
     if (this.#isOpen) this.#control.push(encodeFrame(frame))
     return subscription
   }
@@ -236,6 +238,7 @@ export class DeviceCore {
       this.#control.push(encodeFrame(alias.frame))
     }
     for (const subscription of this.#subscriptions.values()) {
+      if (subscription.isOver) continue
       subscription.isConfirmed = false
       this.#control.push(encodeFrame(subscription.frame))
     }
@@ -310,10 +313,7 @@ export class DeviceCore {
       case 'message':
         return this.#message(frame)
       case 'end':
-        this.#subscriptions.delete(frame.subscription)
-        return [
-          { type: 'subscription-ended', subscription: frame.subscription, error: errorOfCode(frame.code ?? 0, '') },
-        ]
+        return this.#ended(frame.subscription, errorOfCode(frame.code ?? 0, ''))
       case 'pong':
         return this.#pong(frame)
       case 'bye':
@@ -409,7 +409,12 @@ export class DeviceCore {
     // Of one that was confirmed it tells what is missing, and goes on. Another will never bring a message.
     if (subscription === undefined || this.#subscriptions.get(subscription)?.isConfirmed !== false)
       return [{ type: 'error', error }]
-    this.#subscriptions.delete(subscription)
+    return this.#ended(subscription, error)
+  }
+
+  #ended(subscription: number, error: EdgeError | null): DeviceEvent[] {
+    const found = this.#subscriptions.get(subscription)
+    if (found !== undefined) found.isOver = true
     return [{ type: 'subscription-ended', subscription, error }]
   }
 

@@ -349,3 +349,20 @@ test('what was on its way to a subscription that ended is none of the next one w
   core.received({ type: 'subscribed', subscription: second, next: 0n }, 0)
   assert.equal(core.received({ ...message, offset: 0n }, 0).length, 1)
 })
+
+test('the number of a subscription that the edge ended is given again once its program is through with it', () => {
+  const { core } = deviceWith()
+  core.opened(0, 0)
+  core.received(welcome(0), 0)
+  const window = { bytes: 4096, messages: 16 }
+  const first = core.subscribe('commands/old', 0n, window, { maxMessages: 1 })
+  core.received({ type: 'subscribed', subscription: first, next: 0n }, 0)
+  core.received({ type: 'end', subscription: first }, 0)
+  assert.notEqual(core.subscribe('commands/new', 0n, window), first)
+  sent(core)
+  core.opened(1, 0)
+  assert.equal(sent(core).filter(({ type }) => type === 'subscribe').length, 1)
+  core.unsubscribe(first)
+  assert.deepEqual(sent(core), [{ type: 'end', subscription: first }])
+  assert.equal(core.subscribe('commands/next', 0n, window), first)
+})
