@@ -53,6 +53,8 @@ export class Progress {
   readonly #statements
   #cancelTimer: (() => void) | null = null
   #isFailing = false
+  /** What a timer wrote, or an earlier process, is not synced until a later transaction is. */
+  #isSyncOwed = true
   #generation = 0
   /** Of whatever rows lie in the trail. */
   #newestFound = 0
@@ -190,6 +192,10 @@ export class Progress {
   /** Writes everything that is pending now, with the promise of `Connection`'s method of that name. @throws EDGE_DISK_FULL, EDGE_IO. */
   flush(promise: 'softly' | 'durably' = 'softly'): void {
     while (this.#hasPending()) this.#write(promise)
+    if (promise === 'softly' || !this.#isSyncOwed) return
+    // A transaction that changes nothing syncs nothing: the number it has already.
+    this.#options.connection.durably(() => this.#putGeneration(this.#generation))
+    this.#isSyncOwed = false
   }
 
   close(): void {
@@ -293,7 +299,7 @@ export class Progress {
     const isAll = offsets.length > 0 && offsets.length === this.#offsets.pendingCount
     const generation = (Math.max(this.#generation, this.#newestFound) + 1) >>> 0
     this.#options.connection[promise](() => {
-      if (isAll) this.#statements.putGeneration.run(GENERATION_SETTING, String(generation))
+      if (isAll) this.#putGeneration(generation)
       for (const { partitionKey, column, value } of offsets) {
         const { kindNumber, consumerId } = splitColumn(column)
         if (value === undefined) deleteOffset.run(partitionKey, kindNumber, consumerId)
@@ -304,12 +310,17 @@ export class Progress {
         else putCursor.run(partitionKey, column, value.confirmedOffset, value.upstreamOffset, value.incarnation ?? 0)
       }
     })
+    this.#isSyncOwed = promise === 'softly'
     this.#offsets.written(offsets)
     this.#cursors.written(cursors)
     // As long as some rows wait for the next transaction, the trail keeps all of them.
     if (!isAll) return
     this.#generation = generation
     this.#options.trail?.begin(generation)
+  }
+
+  #putGeneration(generation: number): void {
+    this.#statements.putGeneration.run(GENERATION_SETTING, String(generation))
   }
 
   /** @returns the database's generation, if it names one. */
