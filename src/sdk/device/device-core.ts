@@ -32,7 +32,7 @@ import {
 import { refuseLarger, refuseUnreadable } from './frame-checks.ts'
 import { type LaneBounds, type LaneEntry, LaneQueue } from './lane-queue.ts'
 import { fitsWindow, windowsOf } from './lane-windows.ts'
-import { goingOnAt, ofLog } from './resumed-subscription.ts'
+import { Subscriptions } from './subscriptions.ts'
 
 /** Lanes that share a window take each frame that is not too large by itself. */
 const NO_WINDOW = { bytes: Number.POSITIVE_INFINITY, readings: Number.POSITIVE_INFINITY }
@@ -84,15 +84,6 @@ interface Alias {
   datagramNumber: number
 }
 
-interface Subscription {
-  /** As it is sent in the next session: goes on behind what has come, unless the edge's stored offset says where. */
-  frame: Frame<'subscribe'>
-  /** In this session. */
-  isConfirmed: boolean
-  /** The edge ended it. It keeps its number until the program is through with what came, and says so. */
-  isOver: boolean
-}
-
 const KINDS: Readonly<Record<AliasKind, number>> = { bytes: 0, 'senml-cbor': 1, cbor: 2, numbers: 3 }
 const MS_US = 1000
 /** A lane that was held goes on so soon after its alias stands: at once, an edge that refuses again would be asked without end. */
@@ -102,7 +93,7 @@ export class DeviceCore {
   readonly #options: DeviceCoreOptions
   readonly #lanes: readonly LaneQueue[]
   readonly #aliases: Alias[] = []
-  readonly #subscriptions = new Map<number, Subscription>()
+  readonly #subscriptions = new Subscriptions()
   readonly #control: Uint8Array[] = []
   #limits: EdgeLimits = DEFAULT_LIMITS
   #windows = windowsOf(DEFAULT_LIMITS)
@@ -196,11 +187,9 @@ export class DeviceCore {
     window: { bytes: number; messages: number },
     options: SubscribeOptions = {},
   ): number {
-    const subscription = firstFree(this.#subscriptions, this.#limits.subscriptions)
-    const frame: Frame<'subscribe'> = { type: 'subscribe', subscription, topic, from, window, options }
-    this.#subscriptions.set(subscription, { frame, isConfirmed: false, isOver: false })
+    const frame = this.#subscriptions.add({ topic, from, window, options }, this.#limits.subscriptions)
     if (this.#isOpen) this.#control.push(encodeFrame(frame))
-    return subscription
+    return frame.subscription
   }
 
   /** Answers a message: 0 taken (all up to it), 1 done, 2 failed, 3 refused, 4 expired, 5 unknown command, 6 superseded. */
@@ -210,7 +199,7 @@ export class DeviceCore {
   }
 
   unsubscribe(subscription: number): void {
-    if (this.#subscriptions.delete(subscription) && this.#isOpen) {
+    if (this.#subscriptions.remove(subscription) && this.#isOpen) {
       this.#control.push(encodeFrame({ type: 'end', subscription }))
     }
   }
@@ -237,11 +226,7 @@ export class DeviceCore {
       alias.datagramNumber = 0
       this.#control.push(encodeFrame(alias.frame))
     }
-    for (const subscription of this.#subscriptions.values()) {
-      if (subscription.isOver) continue
-      subscription.isConfirmed = false
-      this.#control.push(encodeFrame(subscription.frame))
-    }
+    for (const frame of this.#subscriptions.resume()) this.#control.push(encodeFrame(frame))
     for (const lane of this.#lanes) {
       lane.rewindTo(0)
       lane.holdUntilUs = 0
@@ -308,10 +293,10 @@ export class DeviceCore {
         this.#setWindow(frame)
         return []
       case 'subscribed':
-        this.#confirm(frame)
+        this.#subscriptions.confirm(frame)
         return [{ type: 'subscribed', subscription: frame.subscription, next: frame.next }]
       case 'message':
-        return this.#message(frame)
+        return this.#subscriptions.takes(frame) ? [{ type: 'message', message: frame }] : []
       case 'end':
         return this.#ended(frame.subscription, errorOfCode(frame.code ?? 0, ''))
       case 'pong':
@@ -386,35 +371,17 @@ export class DeviceCore {
     return sentUs === undefined || frame.time === null ? [] : [{ type: 'time', time: frame.time, sentUs }]
   }
 
-  #confirm({ subscription, next, incarnation }: Frame<'subscribed'>): void {
-    const found = this.#subscriptions.get(subscription)
-    if (found === undefined) return
-    found.isConfirmed = true
-    const { frame } = found
-    found.frame = goingOnAt(next, incarnation === undefined ? frame : ofLog(incarnation, frame), 0)
-  }
-
-  #message(message: Frame<'message'>): DeviceEvent[] {
-    const found = this.#subscriptions.get(message.subscription)
-    // What comes before the answer was on its way to an earlier one of that number, perhaps of another topic.
-    if (!found?.isConfirmed) return []
-    found.frame = goingOnAt(message.offset + 1n, found.frame, 1)
-    return [{ type: 'message', message }]
-  }
-
   #error({ code, text = '', of, ref }: Frame<'error'>): DeviceEvent[] {
     const error = errorOfCode(code, text)
     if (error === null) return []
     const subscription = of === FRAMES.subscribe.number && ref !== null ? Number(ref) : undefined
     // Of one that was confirmed it tells what is missing, and goes on. Another will never bring a message.
-    if (subscription === undefined || this.#subscriptions.get(subscription)?.isConfirmed !== false)
-      return [{ type: 'error', error }]
+    if (subscription === undefined || !this.#subscriptions.isUnanswered(subscription)) return [{ type: 'error', error }]
     return this.#ended(subscription, error)
   }
 
   #ended(subscription: number, error: EdgeError | null): DeviceEvent[] {
-    const found = this.#subscriptions.get(subscription)
-    if (found !== undefined) found.isOver = true
+    this.#subscriptions.ended(subscription)
     return [{ type: 'subscription-ended', subscription, error }]
   }
 
@@ -475,11 +442,6 @@ const pauseOf = (askedMs: number): number => Math.min(SDK_DEFAULTS.devicePauseMa
 
 function skipFrame(lane: number, entry: LaneEntry): Uint8Array {
   return encodeFrame({ type: 'skip', lane, first: entry.first, count: entry.count, why: entry.why })
-}
-
-function firstFree(taken: ReadonlyMap<number, unknown>, limit: number): number {
-  for (let number = 0; number < limit; number++) if (!taken.has(number)) return number
-  throw new EdgeError('EDGE_LIMIT_REACHED', `subscriptions: expected at most ${limit}`)
 }
 
 /** @returns null for a normal end. */
