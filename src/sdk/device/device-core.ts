@@ -198,10 +198,11 @@ export class DeviceCore {
     if (this.#isOpen) this.#control.push(encodeFrame(frame))
   }
 
-  unsubscribe(subscription: number): void {
-    if (this.#subscriptions.remove(subscription) && this.#isOpen) {
-      this.#control.push(encodeFrame({ type: 'end', subscription }))
-    }
+  unsubscribe(subscription: number, nowUs: number, uptimeMs: number): void {
+    const left = this.#subscriptions.remove(subscription)
+    if (left === null || !this.#isOpen) return
+    this.#control.push(encodeFrame({ type: 'end', subscription }))
+    if (!left.isOver) this.#subscriptions.reserve(subscription, this.#ping(nowUs, uptimeMs))
   }
 
   bye(pauseMs: number): void {
@@ -260,12 +261,15 @@ export class DeviceCore {
     if (this.#isAnswerDue() && nowUs - this.#askedUs > SDK_DEFAULTS.deviceAnswerTimeoutMs * MS_US) return false
     if (!this.#isWelcome || nowUs - Math.min(this.#lastSentUs, this.#lastReceivedUs) < pingIntervalMs * MS_US)
       return true
-    if (this.#pings.size === 0) {
-      this.#pingNumber += 1
-      this.#pings.set(this.#pingNumber, nowUs)
-      this.#control.push(encodeFrame({ type: 'ping', number: this.#pingNumber, uptimeMs }))
-    }
+    if (this.#pings.size === 0) this.#ping(nowUs, uptimeMs)
     return true
+  }
+
+  #ping(nowUs: number, uptimeMs: number): number {
+    this.#pingNumber += 1
+    this.#pings.set(this.#pingNumber, nowUs)
+    this.#control.push(encodeFrame({ type: 'ping', number: this.#pingNumber, uptimeMs }))
+    return this.#pingNumber
   }
 
   #isAnswerDue(): boolean {
@@ -368,6 +372,7 @@ export class DeviceCore {
   #pong(frame: Frame<'pong'>): DeviceEvent[] {
     const sentUs = this.#pings.get(frame.number)
     this.#pings.delete(frame.number)
+    this.#subscriptions.answered(frame.number)
     return sentUs === undefined || frame.time === null ? [] : [{ type: 'time', time: frame.time, sentUs }]
   }
 

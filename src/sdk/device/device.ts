@@ -192,7 +192,7 @@ export class Device implements AsyncDisposable {
       }
     } finally {
       this.#inboxes.delete(subscription)
-      this.#core.unsubscribe(subscription)
+      this.#core.unsubscribe(subscription, this.#clock.monotonicUs(), this.#uptimeMs())
       this.#flush()
     }
   }

@@ -1,6 +1,6 @@
 /** The subscriptions of a device: their numbers, what has come of each, and how it goes on in the next session. Pure. */
 import { EdgeError } from '../../errors.ts'
-import type { Frame } from '../wire/edge/index.ts'
+import { type Frame, MAX_SUBSCRIPTION } from '../wire/edge/index.ts'
 
 interface Subscription {
   /** As it is sent in the next session: goes on behind what has come, unless the edge's stored offset says where. */
@@ -13,6 +13,8 @@ interface Subscription {
 
 export class Subscriptions {
   readonly #byNumber = new Map<number, Subscription>()
+  /** Numbers of which something may still be on its way, with the ping that went behind their end: its answer comes after all of it. */
+  readonly #leaving = new Map<number, number>()
 
   /** @returns the frame that asks for it. @throws {EdgeError} EDGE_LIMIT_REACHED. */
   add(wanted: Omit<Frame<'subscribe'>, 'type' | 'subscription'>, limit: number): Frame<'subscribe'> {
@@ -21,13 +23,25 @@ export class Subscriptions {
     return frame
   }
 
-  /** The program is through with it. @returns whether there was one. */
-  remove(number: number): boolean {
-    return this.#byNumber.delete(number)
+  /** The program is through with it. @returns what it was at last, or null when there is none. */
+  remove(number: number): { readonly isOver: boolean } | null {
+    const found = this.#byNumber.get(number)
+    this.#byNumber.delete(number)
+    return found ?? null
+  }
+
+  /** Until that ping is answered, nothing that comes under the number is another's. */
+  reserve(number: number, ping: number): void {
+    this.#leaving.set(number, ping)
+  }
+
+  answered(ping: number): void {
+    for (const [number, behind] of this.#leaving) if (behind === ping) this.#leaving.delete(number)
   }
 
   /** A session begins. @returns what asks for those that go on. */
   resume(): Frame<'subscribe'>[] {
+    this.#leaving.clear()
     const going = [...this.#byNumber.values()].filter(({ isOver }) => !isOver)
     for (const one of going) one.isConfirmed = false
     return going.map(({ frame }) => frame)
@@ -49,8 +63,7 @@ export class Subscriptions {
   /** @returns whether somebody waits for it. */
   takes(message: Frame<'message'>): boolean {
     const found = this.#byNumber.get(message.subscription)
-    // What comes before the answer was on its way to an earlier one of that number, perhaps of another topic.
-    if (!found?.isConfirmed) return false
+    if (found === undefined) return false
     found.frame = goingOnAt(message.offset + 1n, found.frame, 1)
     return true
   }
@@ -62,8 +75,15 @@ export class Subscriptions {
   }
 
   #freeNumber(limit: number): number {
-    for (let number = 0; number < limit; number++) if (!this.#byNumber.has(number)) return number
-    throw new EdgeError('EDGE_LIMIT_REACHED', `subscriptions: expected at most ${limit}`)
+    const most = Math.min(limit, MAX_SUBSCRIPTION + 1)
+    if (this.#byNumber.size >= most) {
+      throw new EdgeError('EDGE_LIMIT_REACHED', `subscriptions: expected at most ${most}`)
+    }
+    for (let number = 0; number <= MAX_SUBSCRIPTION; number++) {
+      if (!this.#byNumber.has(number) && !this.#leaving.has(number)) return number
+    }
+    const text = `subscriptions: the edge has not answered the end of ${this.#leaving.size} yet, expected a number that is free`
+    throw new EdgeError('EDGE_LIMIT_REACHED', text)
   }
 }
 

@@ -8,6 +8,7 @@ import {
   FRAMES,
   type Frame,
   MAX_FRAME_BYTES,
+  MAX_SUBSCRIPTION,
 } from '../../../../src/sdk/wire/edge/index.ts'
 
 const IDENTITY = { name: 'dev-1', auth: Uint8Array.of(1, 2, 3), epoch: 7 }
@@ -334,20 +335,49 @@ test('an edge that asks for months of pause is asked again within an hour', () =
   assert.deepEqual(bye, { type: 'bye', error: null, pauseMs: 3_600_000 })
 })
 
-test('what was on its way to a subscription that ended is none of the next one with its number', () => {
+test('what was on its way to a subscription that ended is none of the next one', () => {
   const { core } = deviceWith()
   core.opened(0, 0)
   core.received(welcome(0), 0)
   const window = { bytes: 4096, messages: 16 }
   const first = core.subscribe('commands/old', 0n, window)
-  core.received({ type: 'subscribed', subscription: first, next: 0n }, 0)
-  core.unsubscribe(first)
+  sent(core)
+  core.unsubscribe(first, 5, 6)
+  const [, ping] = sent(core)
+  assert.deepEqual(ping, { type: 'ping', number: 1, uptimeMs: 6 })
   const second = core.subscribe('commands/new', 0n, window)
-  assert.equal(second, first)
-  const message = { type: 'message', subscription: first, offset: 41n, ageMs: null, body: Uint8Array.of(1) } as const
-  assert.deepEqual(core.received(message, 0), [])
+  const body = Uint8Array.of(1)
+  const late: Frame[] = [
+    { type: 'subscribed', subscription: first, next: 40n },
+    { type: 'message', subscription: first, offset: 40n, ageMs: null, body },
+    { type: 'end', subscription: first, code: EDGE_CODES.notFound.code },
+  ]
+  const events = late.flatMap((frame) => core.received(frame, 0))
+  assert.deepEqual(
+    events.filter((event) => event.type === 'message' || ('subscription' in event && event.subscription === second)),
+    [],
+  )
   core.received({ type: 'subscribed', subscription: second, next: 0n }, 0)
-  assert.equal(core.received({ ...message, offset: 0n }, 0).length, 1)
+  assert.equal(
+    core.received({ type: 'message', subscription: second, offset: 0n, ageMs: null, body }, 0)[0]?.type,
+    'message',
+  )
+  core.received({ type: 'pong', number: 1, time: null }, 0)
+  assert.equal(core.subscribe('commands/next', 0n, window), first)
+})
+
+test('a device that subscribes and ends over and over runs out of numbers only until the edge has answered', () => {
+  const { core } = deviceWith()
+  core.opened(0, 0)
+  core.received(welcome(0), 0)
+  const once = () => core.unsubscribe(core.subscribe('commands/all', 0n, { bytes: 1, messages: 1 }), 0, 0)
+  for (let number = 0; number <= MAX_SUBSCRIPTION; number++) once()
+  assert.throws(once, { code: 'EDGE_LIMIT_REACHED' })
+  core.received({ type: 'pong', number: 3, time: null }, 0)
+  once()
+  assert.throws(once, { code: 'EDGE_LIMIT_REACHED' })
+  core.opened(1, 0)
+  once()
 })
 
 test('the number of a subscription that the edge ended is given again once its program is through with it', () => {
@@ -362,7 +392,7 @@ test('the number of a subscription that the edge ended is given again once its p
   sent(core)
   core.opened(1, 0)
   assert.equal(sent(core).filter(({ type }) => type === 'subscribe').length, 1)
-  core.unsubscribe(first)
+  core.unsubscribe(first, 0, 0)
   assert.deepEqual(sent(core), [{ type: 'end', subscription: first }])
   assert.equal(core.subscribe('commands/next', 0n, window), first)
 })
