@@ -281,6 +281,8 @@ export class Device implements AsyncDisposable {
     const stopProbing = this.#leaveWhenQuicIsBack(this.#session)
     const error = await promise
     stopProbing()
+    // What came before it was handed over may be what ended it.
+    this.#session.abort()
     this.#session = null
     return error
   }
