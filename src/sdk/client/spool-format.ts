@@ -12,6 +12,11 @@ const NOTE_BYTES = 5
 const HEADERS_LENGTH_AT = 25
 const MESSAGE_HEAD_BYTES = HEADERS_LENGTH_AT + 4
 const MAX_BODY_BYTES = 65 * 1024 * 1024
+/**
+ * What looks like an entry and is none is summed in vain: no more of that than so many times the file. A payload may look like the
+ * beginning of large entries all over.
+ */
+const MAX_VAIN_SUMS_OF_FILE = 16
 
 export interface SpoolContents {
   readonly pending: SpooledMessage[]
@@ -71,9 +76,10 @@ export function readEntries(bytes: Uint8Array): SpoolContents {
   let isPlaceKnown = true
   let endAt = Math.min(MAGIC.length, bytes.length)
   let damagedBytes = 0
+  const budget = { vainBytes: MAX_VAIN_SUMS_OF_FILE * bytes.length }
   for (let at = endAt; at < bytes.length; ) {
     const bodyAt = at + ENTRY_HEAD_BYTES
-    const bodyEnd = wholeEntryEnd(bytes, view, at)
+    const bodyEnd = wholeEntryEnd(bytes, view, at, budget)
     if (bodyEnd === undefined) {
       at++
       continue
@@ -111,8 +117,16 @@ function holeOf(view: DataView, from: number, end: number): Hole | undefined {
   return end - from === ENTRY_HEAD_BYTES + NOTE_BYTES ? undefined : 'one'
 }
 
-/** @returns undefined when no entry that is whole begins there. What cannot be one is told before it is summed. */
-function wholeEntryEnd(bytes: Uint8Array, view: DataView, at: number): number | undefined {
+/**
+ * @param budget of bytes that may still be summed in vain; what is larger is taken for none.
+ * @returns undefined when no entry that is whole begins there. What cannot be one is told before it is summed.
+ */
+function wholeEntryEnd(
+  bytes: Uint8Array,
+  view: DataView,
+  at: number,
+  budget: { vainBytes: number },
+): number | undefined {
   const bodyAt = at + ENTRY_HEAD_BYTES
   if (bodyAt + NOTE_BYTES > bytes.length) return undefined
   const length = view.getUint32(at, true)
@@ -125,7 +139,10 @@ function wholeEntryEnd(bytes: Uint8Array, view: DataView, at: number): number | 
     view.getUint32(bodyAt + HEADERS_LENGTH_AT, true) <= length - MESSAGE_HEAD_BYTES
   const isNote = length === NOTE_BYTES && (kind === NOTE_KINDS.done || kind === NOTE_KINDS['given-up'])
   if (!isMessage && !isNote) return undefined
-  return crc32(bytes.subarray(bodyAt, end)) === view.getUint32(at + 4, true) ? end : undefined
+  if (length > budget.vainBytes) return undefined
+  if (crc32(bytes.subarray(bodyAt, end)) === view.getUint32(at + 4, true)) return end
+  budget.vainBytes -= length
+  return undefined
 }
 
 function readMessage(body: Uint8Array): SpooledMessage {

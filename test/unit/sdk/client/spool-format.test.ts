@@ -80,3 +80,16 @@ test('notes that are owed stay in order, and take no more memory however often o
   ledger.clear()
   assert.deepEqual(ledger.notes(), [])
 })
+
+test('a payload that looks like the beginning of large entries all over does not hold up the search behind damage', () => {
+  // At each of its places an entry of a million bytes could begin, of which a sum would have to be made.
+  const payload = new Uint8Array(2 * 1024 * 1024)
+  for (let at = 0; at + 32 <= payload.length; at += 32) payload.set([0xff, 0xff, 0x0f, 0, 0, 0, 0, 0, 1], at)
+  const contrived = entryOfMessage({ id: 2n, originUs: 0n, payload })
+  const file = fileOf(messageOf(1), contrived, messageOf(3))
+  file[file.length - 100] = (file[file.length - 100] ?? 0) ^ 1
+  const before = process.cpuUsage()
+  assert.deepEqual(idsIn(file), [1, 3])
+  const { user } = process.cpuUsage(before)
+  assert.ok(user < 3_000_000, `took ${user} µs`)
+})
