@@ -43,6 +43,7 @@ export class ReceiveBuffer {
   readonly #budget: GapBudget
   /** Beyond a gap, ascending, without overlaps. */
   #early: EarlyPiece[] = []
+  /** Behind the last byte before the first gap. */
   #inOrderOffset = 0
   #highestOffset = 0
   #finalSize: number | undefined
@@ -54,11 +55,6 @@ export class ReceiveBuffer {
   /** Behind the last byte received, whatever is missing before it. */
   get highestOffset(): number {
     return this.#highestOffset
-  }
-
-  /** Behind the last byte before the first gap. */
-  get inOrderOffset(): number {
-    return this.#inOrderOffset
   }
 
   /** Behind the last byte that was read. */

@@ -46,11 +46,6 @@ export class ReceivedPackets {
     return this.#ackDueMs
   }
 
-  /** An acknowledgement is owed, though perhaps not yet due: any packet should take it along. */
-  get isAckWaiting(): boolean {
-    return this.#waitingCount > 0
-  }
-
   isKnown(number: number): boolean {
     return number < this.#floor || this.#numbers.has(number)
   }

@@ -5,7 +5,7 @@
  * the engine: at the driver's border it becomes an `EdgeError`.
  */
 
-/** Transport error codes (RFC 9000 section 20.1). */
+/** Transport error codes (RFC 9000 section 20.1) that this stack sends. */
 export const TRANSPORT_ERROR = {
   noError: 0x00,
   internalError: 0x01,
@@ -21,7 +21,6 @@ export const TRANSPORT_ERROR = {
   invalidToken: 0x0b,
   applicationError: 0x0c,
   cryptoBufferExceeded: 0x0d,
-  keyUpdateError: 0x0e,
   aeadLimitReached: 0x0f,
   noViablePath: 0x10,
 } as const
