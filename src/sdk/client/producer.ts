@@ -374,7 +374,8 @@ export class Producer implements AsyncDisposable {
   async #sendBatch(whole: readonly Entry[]): Promise<void> {
     const { stream, topic, partitioning = { kind: 'balanced' }, retries = SDK_DEFAULTS.producerRetries } = this.#options
     let batch = whole
-    for (let attempt = 0; !this.#abort.signal.aborted; attempt++) {
+    let attempt = 0
+    while (!this.#abort.signal.aborted) {
       let isPacked = false
       try {
         const messages = batch.map((entry) => entry.message)
@@ -398,6 +399,7 @@ export class Producer implements AsyncDisposable {
         // A smaller one also gets over a link that a large one does not.
         if (sequel === 'held' || sequel === 'split') batch = this.#narrow(batch)
         if (sequel === 'split') continue
+        attempt += 1
         await sleep(this.#backoff.nextDelayUs() / US_MS, this.#abort.signal)
       }
     }

@@ -5,6 +5,7 @@ import { EdgeError } from '../../../../src/errors.ts'
 import { collectGarbage } from '../../../../src/garbage.ts'
 import type { Client } from '../../../../src/sdk/client/client.ts'
 import { Producer, type Spool } from '../../../../src/sdk/client/producer.ts'
+import { errorOfStatus } from '../../../../src/sdk/client/server-error.ts'
 import { SDK_DEFAULTS } from '../../../../src/sdk/defaults.ts'
 import type { RecordBatch } from '../../../../src/sdk/wire/batch.ts'
 import { stringHeader } from '../../../../src/sdk/wire/header-values.ts'
@@ -193,4 +194,20 @@ test('a flush waits for what was queued before it, not for what goes on coming',
   producer.send({ payload: new Uint8Array(1) }).catch(() => {})
   await producer.flush()
   assert.equal(takenCount, 1)
+})
+
+test('halving a batch for one message that the server refuses uses up no attempt of the others', async () => {
+  let hasFailed = false
+  const sendBatch = async (_stream: unknown, _topic: unknown, _partitioning: unknown, { count }: { count: number }) => {
+    if (count > 1) throw errorOfStatus(4022, 'send_messages')
+    if (!hasFailed) {
+      hasFailed = true
+      throw new EdgeError('EDGE_CONNECTION_LOST', 'gone for a moment')
+    }
+    return null
+  }
+  const client = { clock: systemClock, random: () => 0, messages: { sendBatch } } as unknown as Client
+  const producer = new Producer(client, { stream: 's', topic: 't', retries: 1, lingerMs: 1 })
+  await Promise.all(Array.from({ length: 8 }, () => producer.send({ payload: new Uint8Array(1) })))
+  await producer.close()
 })
