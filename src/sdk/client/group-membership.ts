@@ -15,6 +15,10 @@ export class GroupMembership {
   #isJoined = false
   #isStale = true
   #joinCount = 0
+  /** A join that is on its way; never rejects. */
+  #joining: Promise<void> = Promise.resolve()
+  /** Left for good. */
+  #isOver = false
 
   constructor(client: Client, stream: Identifier, topic: Identifier, name: string) {
     this.#client = client
@@ -65,12 +69,20 @@ export class GroupMembership {
 
   async leave(): Promise<void> {
     this.#unsubscribe()
+    this.#isOver = true
+    // What waits for the next connection is not waited for.
+    if (this.#client.state === 'connected') await this.#joining
+    await this.#endMembership()
+  }
+
+  async #endMembership(): Promise<void> {
     const isMember = this.#isJoined && this.#client.state === 'connected'
     this.#isJoined = false
     if (isMember) await this.#client.groups.leave(this.#stream, this.#topic, this.#name)
   }
 
   async #join(): Promise<void> {
+    if (this.#isOver) throw new EdgeError('EDGE_SHUTTING_DOWN', `group ${this.#name}: this member has left`)
     const { groups } = this.#client
     if ((await groups.get(this.#stream, this.#topic, this.#name)) === null) {
       await groups.create(this.#stream, this.#topic, this.#name).catch((error) => {
@@ -78,9 +90,16 @@ export class GroupMembership {
         if (!(error instanceof EdgeError && error.code === 'EDGE_GROUP_NAME_TAKEN')) throw error
       })
     }
-    await groups.join(this.#stream, this.#topic, this.#name)
+    const joining = groups.join(this.#stream, this.#topic, this.#name).then(() => this.#joined())
+    this.#joining = joining.catch(() => {})
+    await joining
+  }
+
+  async #joined(): Promise<void> {
     this.#isJoined = true
     this.#joinCount++
+    // Left while this was on its way: partitions of a member that reads nothing are nobody's.
+    if (this.#isOver) await this.#endMembership()
   }
 
   /** @returns null when this is no member. */

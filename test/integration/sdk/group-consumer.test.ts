@@ -68,6 +68,22 @@ for (const generation of GENERATIONS) {
     assert.deepEqual(await readTo(await connected(), 9n), [4n, 5n, 6n, 7n, 8n, 9n])
   })
 
+  test(`${generation}: whoever closes while it is joining is no member afterwards`, async (context) => {
+    const { connected } = await startWorld(context, generation)
+    const client = await connected()
+    const consumer = client.consumer(PLACE)
+    const join = client.groups.join.bind(client.groups)
+    let closing: Promise<void> | undefined
+    context.mock.method(client.groups, 'join', (...place: Parameters<typeof join>) => {
+      const joining = join(...place)
+      closing = consumer.close()
+      return joining
+    })
+    for await (const { offset } of consumer) assert.fail(`read ${offset}`)
+    await closing
+    assert.equal((await client.groups.get(PLACE.stream, PLACE.topic, PLACE.group))?.members.length, 0)
+  })
+
   test(`${generation}: a member whose group is deleted makes it anew, and goes on there`, async (context) => {
     const { connected } = await startWorld(context, generation)
     const admin = await connected()
