@@ -117,12 +117,13 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
         let count = 0
         for (const partitionId of await this.#currentPartitions()) {
           if (this.#isEnding) return
-          for (const message of await this.#pollSafely(partitionId)) {
+          const position = this.#positionOf(partitionId)
+          for (const message of await this.#pollSafely(partitionId, position)) {
             if (this.#isEnding) return
             count += 1
             yield { ...message, partitionId }
-            await this.#handled(partitionId, message.offset)
-            if (await this.#isTakenAway(partitionId)) break
+            await this.#handled(partitionId, position, message.offset)
+            if (await this.#isTakenAway(partitionId, position)) break
           }
         }
         await this.#commitDue()
@@ -218,10 +219,10 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
   }
 
   /** Whether the rest of what was polled is not ours any more: the membership ended, and others may have it already. */
-  async #isTakenAway(partitionId: number): Promise<boolean> {
+  async #isTakenAway(partitionId: number, position: Position): Promise<boolean> {
     if (this.#membership?.isStale !== true) return false
     while (this.#membership.isStale && !this.#isEnding) await this.#currentPartitions()
-    return !this.#positions.has(partitionId)
+    return !this.#isCurrent(partitionId, position)
   }
 
   async #ownPartitions(): Promise<readonly number[]> {
@@ -260,9 +261,9 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
 
   // ---- polling -----------------------------------------------------------------------------------------------------------
 
-  async #pollSafely(partitionId: number): Promise<readonly PolledMessage[]> {
+  async #pollSafely(partitionId: number, position: Position): Promise<readonly PolledMessage[]> {
     try {
-      const messages = await this.#poll(partitionId)
+      const messages = await this.#poll(partitionId, position)
       this.#pollMore(messages)
       return messages
     } catch (error) {
@@ -285,9 +286,8 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
     this.#pollCount = Math.max(1, Math.min(most, fitting))
   }
 
-  async #poll(partitionId: number): Promise<readonly PolledMessage[]> {
+  async #poll(partitionId: number, position: Position): Promise<readonly PolledMessage[]> {
     const { stream, topic } = this.#options
-    const position = this.#positionOf(partitionId)
     const strategy = await this.#strategyOf(partitionId, position)
     const polled = await this.#client.messages.poll(stream, topic, {
       consumer: this.#identity,
@@ -295,7 +295,7 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
       strategy,
       count: this.#pollCount,
     })
-    if (this.#isLookOutdated) return []
+    if (this.#isLookOutdated || !this.#isCurrent(partitionId, position)) return []
     if (polled.partitionId === PARTITION_NOT_OWNED) {
       this.#membership?.invalidate()
       await this.#giveUp(partitionId)
@@ -336,11 +336,15 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
     return position
   }
 
+  /** Another one counts offsets of another log, or begins where others have read on. */
+  #isCurrent(partitionId: number, position: Position): boolean {
+    return this.#positions.get(partitionId) === position
+  }
+
   // ---- commits -----------------------------------------------------------------------------------------------------------
 
-  async #handled(partitionId: number, offset: bigint): Promise<void> {
-    const position = this.#positions.get(partitionId)
-    if (position === undefined) return
+  async #handled(partitionId: number, position: Position, offset: bigint): Promise<void> {
+    if (!this.#isCurrent(partitionId, position)) return
     position.handled = offset
     position.handledSinceCommit += 1
     const mode = this.#mode
@@ -369,7 +373,7 @@ export class Consumer implements AsyncDisposable, AsyncIterable<ConsumedMessage>
     if (this.#mode.kind === 'disabled' || handled === null || handled === position.committed) return
     if (this.#isLookOutdated) {
       await this.#ownPartitions()
-      if (this.#positions.get(partitionId) !== position) return
+      if (!this.#isCurrent(partitionId, position)) return
     }
     this.#isUsedSinceLook = true
     try {

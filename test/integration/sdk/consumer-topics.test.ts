@@ -108,6 +108,21 @@ test('a topic made anew is read from its oldest message on although the connecti
   assert.deepEqual(new Set(seen.slice(5)), wanted)
 })
 
+test('what was polled of a topic before it was made anew stores no offset of the new one', async (context) => {
+  await using world = await startEdgeWorld()
+  const admin = await withOldTopic(world)
+  const { relay, client } = await relayed(context, world)
+  const consumer = client.consumer({ ...READ, commit: { kind: 'each' } })
+  for await (const { payload } of consumer) {
+    if (text(payload) === 'old2') {
+      await remake(admin, 'new', 20)
+      relay.cut()
+    }
+    if (text(payload) === 'old4') consumer.stop()
+  }
+  assert.equal(await client.offsets.get({ kind: 'consumer', id: 'reader' }, 'plant', 'pumps', 0), null)
+})
+
 test('a lost connection alone makes a consumer read nothing twice', async (context) => {
   await using world = await startEdgeWorld()
   const admin = await withOldTopic(world)
