@@ -160,16 +160,19 @@ export class DeviceCore {
     refuseLarger('bytes', frameBytes.length, Math.min(maxFrameBytes, window.bytes))
     refuseLarger('readings', count, Math.min(readingsPerFrame, window.readings))
     refuseUnreadable(frameBytes)
-    const dropped: DeviceEvent[] = []
-    while (!queue.hasRoomFor(count, frameBytes.length)) {
-      const range = this.#options.overflow === 'drop-oldest' ? queue.dropOldestUnsent() : null
-      if (range === null) {
-        throw new EdgeError('EDGE_BACKPRESSURE', `lane ${queue.lane}: ${queue.queuedReadings} readings wait already`)
-      }
-      dropped.push({ type: 'dropped', lane: queue.lane, ...range })
+    const ranges = this.#roomFor(queue, count, frameBytes.length)
+    if (ranges === null) {
+      throw new EdgeError('EDGE_BACKPRESSURE', `lane ${queue.lane}: ${queue.queuedReadings} readings wait already`)
     }
     queue.add(alias, count, frameBytes)
+    const dropped = ranges.map((range): DeviceEvent => ({ type: 'dropped', lane: queue.lane, ...range }))
     return { lane: queue.lane, first, dropped }
+  }
+
+  /** @returns what was given up for it; null when it gets no room. */
+  #roomFor(queue: LaneQueue, count: number, sizeBytes: number): { first: number; count: number }[] | null {
+    if (queue.hasRoomFor(count, sizeBytes)) return []
+    return this.#options.overflow === 'drop-oldest' ? queue.makeRoomFor(count, sizeBytes) : null
   }
 
   /** @returns a bare frame for a datagram, or null when it must not be sent now. */

@@ -69,7 +69,7 @@ export class LaneQueue {
   }
 
   hasRoomFor(count: number, sizeBytes: number): boolean {
-    return this.#readings + count <= this.#bounds.maxReadings && this.#bytes + sizeBytes <= this.#bounds.maxBytes
+    return this.#fit(this.#readings + count, this.#bytes + sizeBytes)
   }
 
   /** @returns the alias of the reading with that sequence; null when it is none, or has gone. */
@@ -86,22 +86,22 @@ export class LaneQueue {
   }
 
   /**
-   * Gives up the oldest entry that is not on its way, for newer ones.
+   * Gives up the oldest entries that are not on their way, for newer ones.
    *
-   * @returns its range, or null when everything is on its way.
+   * @returns their ranges; null, and nothing is given up, when all of them would not make room enough.
    */
-  dropOldestUnsent(): { first: number; count: number } | null {
-    const index = this.#entries.findIndex((entry, at) => at >= this.#sentCount && entry.frameBytes !== null)
-    const entry = this.#entries[index]
-    if (entry === undefined) return null
-    this.#readings -= entry.count
-    this.#bytes -= sizeOf(entry)
-    const before = this.#entries[index - 1]
-    const joins = before !== undefined && before.frameBytes === null && index - 1 >= this.#sentCount
-    if (joins) this.#entries.splice(index - 1, 2, { ...before, count: before.count + entry.count })
-    else
-      this.#entries.splice(index, 1, { first: entry.first, count: entry.count, frameBytes: null, alias: null, why: 0 })
-    return { first: entry.first, count: entry.count }
+  makeRoomFor(count: number, sizeBytes: number): { first: number; count: number }[] | null {
+    const sent = this.#entries.slice(0, this.#sentCount).filter(({ frameBytes }) => frameBytes !== null)
+    const sentReadings = sent.reduce((sum, entry) => sum + entry.count, 0)
+    const sentBytes = sent.reduce((sum, entry) => sum + sizeOf(entry), 0)
+    if (!this.#fit(sentReadings + count, sentBytes + sizeBytes)) return null
+    const ranges: { first: number; count: number }[] = []
+    while (!this.hasRoomFor(count, sizeBytes)) {
+      const range = this.#dropOldestUnsent()
+      if (range === null) break
+      ranges.push(range)
+    }
+    return ranges
   }
 
   /** @returns the next entry to send, which then counts as sent; null when all are on their way. */
@@ -156,6 +156,25 @@ export class LaneQueue {
     } else {
       this.ackedUpTo(have)
     }
+  }
+
+  /** @returns its range, or null when everything is on its way. */
+  #dropOldestUnsent(): { first: number; count: number } | null {
+    const index = this.#entries.findIndex((entry, at) => at >= this.#sentCount && entry.frameBytes !== null)
+    const entry = this.#entries[index]
+    if (entry === undefined) return null
+    this.#readings -= entry.count
+    this.#bytes -= sizeOf(entry)
+    const before = this.#entries[index - 1]
+    const joins = before !== undefined && before.frameBytes === null && index - 1 >= this.#sentCount
+    if (joins) this.#entries.splice(index - 1, 2, { ...before, count: before.count + entry.count })
+    else
+      this.#entries.splice(index, 1, { first: entry.first, count: entry.count, frameBytes: null, alias: null, why: 0 })
+    return { first: entry.first, count: entry.count }
+  }
+
+  #fit(readings: number, bytes: number): boolean {
+    return readings <= this.#bounds.maxReadings && bytes <= this.#bounds.maxBytes
   }
 }
 

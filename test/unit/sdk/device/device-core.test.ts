@@ -230,6 +230,24 @@ test('a full queue refuses, or gives up the oldest reading and says so', () => {
   assert.deepEqual(sequences(frames), [4, 5])
 })
 
+test('nothing is given up for readings that get no room all the same', () => {
+  const { core, alias, publish } = deviceWith({ maxReadings: 4, maxBytes: 1000 }, 'drop-oldest')
+  const series = (count: number) => {
+    return core.publish(alias, count, (sequence) => {
+      return { type: 'series', alias, sequence, time: 1, intervalMs: 1, values: new Array<number>(count).fill(7) }
+    })
+  }
+  for (let value = 1; value <= 2; value++) publish(value)
+  core.opened(0, 0)
+  core.received(welcome(null), 0)
+  assert.deepEqual(sequences(sent(core)), [1, 2])
+  publish(3)
+  assert.throws(() => series(3), { code: 'EDGE_BACKPRESSURE' })
+  assert.throws(() => series(5), { code: 'EDGE_BACKPRESSURE' })
+  assert.equal(core.pendingReadings, 3)
+  assert.deepEqual(series(2).dropped, [{ type: 'dropped', lane: 1, first: 3, count: 1 }])
+})
+
 test('what was given up takes no room in the window, however many readings it were', () => {
   const { core, publish } = deviceWith({ maxReadings: 5, maxBytes: 1000 }, 'drop-oldest')
   for (let value = 1; value <= 3000; value++) publish(value)
