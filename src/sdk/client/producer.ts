@@ -17,9 +17,9 @@ import { SDK_DEFAULTS } from '../defaults.ts'
 import { sleep } from '../sleep.ts'
 import type { SendConfirmation } from '../wire/commands/messages.ts'
 import type { Identifier, Partitioning } from '../wire/primitives.ts'
-import { MAX_ORIGIN_SPAN_US } from '../wire/record-slice.ts'
 import type { Client } from './client.ts'
 import { type OutgoingMessage, packMessages, refuseUnsendable } from './messages.ts'
+import { countOfNextBatch, sizeOf } from './next-batch.ts'
 import { Backoff } from './retry.ts'
 import { sequelOf } from './send-failure.ts'
 
@@ -82,8 +82,6 @@ interface Entry {
   resolve(confirmation: SendConfirmation | null): void
   reject(error: EdgeError): void
 }
-
-const MESSAGE_OVERHEAD_BYTES = 64
 
 export class Producer implements AsyncDisposable {
   readonly #client: Client
@@ -354,21 +352,7 @@ export class Producer implements AsyncDisposable {
   #nextBatch(): Entry[] {
     const maxCount = Math.min(this.#mostCount, this.#options.batchCount ?? SDK_DEFAULTS.producerBatchCount)
     const maxBytes = this.#options.batchBytes ?? SDK_DEFAULTS.producerBatchBytes
-    const batch: Entry[] = []
-    let sizeBytes = 0
-    const origins = new OriginSpan()
-    for (const entry of this.#queue) {
-      if (
-        !entry.isSendable ||
-        batch.length === maxCount ||
-        (batch.length > 0 && sizeBytes + entry.sizeBytes > maxBytes)
-      )
-        break
-      if (!origins.takes(entry.message.originUs)) break
-      batch.push(entry)
-      sizeBytes += entry.sizeBytes
-    }
-    return batch
+    return this.#queue.slice(0, countOfNextBatch(this.#queue, { maxCount, maxBytes }))
   }
 
   async #sendBatch(whole: readonly Entry[]): Promise<void> {
@@ -469,29 +453,6 @@ export class Producer implements AsyncDisposable {
     this.#spoolTold = this.#spoolTold.then(() => tell(spool)).catch(() => {})
     return this.#spoolTold
   }
-}
-
-/** Origin times of one batch lie within 71 minutes: the newer generation holds their distance as u32 of µs. */
-class OriginSpan {
-  #leastUs: bigint | null = null
-  #mostUs = 0n
-
-  takes(originUs: bigint): boolean {
-    const leastUs = this.#leastUs === null || originUs < this.#leastUs ? originUs : this.#leastUs
-    const mostUs = this.#leastUs === null || originUs > this.#mostUs ? originUs : this.#mostUs
-    if (mostUs - leastUs > MAX_ORIGIN_SPAN_US) return false
-    this.#leastUs = leastUs
-    this.#mostUs = mostUs
-    return true
-  }
-}
-
-function sizeOf(message: SpooledMessage): number {
-  const headersBytes = (message.headers ?? []).reduce(
-    (sum, { key, value }) => sum + key.bytes.length + value.bytes.length + 10,
-    0,
-  )
-  return MESSAGE_OVERHEAD_BYTES + message.payload.length + headersBytes
 }
 
 function aborted(signal: AbortSignal): Promise<void> {
