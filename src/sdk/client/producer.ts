@@ -270,9 +270,12 @@ export class Producer implements AsyncDisposable {
 
   /** One message always has room, however large, so that nothing waits for ever. */
   #hasRoom(sizeBytes: number): boolean {
-    const limit = this.#options.bufferBytes ?? SDK_DEFAULTS.producerBufferBytes
     const isOver = this.#isClosing || this.#abort.signal.aborted
-    return isOver || this.#queue.length === 0 || this.#bufferedBytes + sizeBytes <= limit
+    return isOver || this.#queue.length === 0 || this.#fits(this.#bufferedBytes + sizeBytes)
+  }
+
+  #fits(sizeBytes: number): boolean {
+    return sizeBytes <= (this.#options.bufferBytes ?? SDK_DEFAULTS.producerBufferBytes)
   }
 
   #enterLater(message: SpooledMessage, sizeBytes: number): Promise<SendConfirmation | null> {
@@ -296,7 +299,10 @@ export class Producer implements AsyncDisposable {
   }
 
   async #makeRoom(sizeBytes: number): Promise<void> {
-    if (this.#options.overflow === 'reject' || this.#queue.length <= this.#inFlightCount) {
+    const inFlightBytes = this.#queue.slice(0, this.#inFlightCount).reduce((sum, entry) => sum + entry.sizeBytes, 0)
+    // Nothing is given up for what gets no room all the same.
+    const isInVain = this.#inFlightCount > 0 && !this.#fits(inFlightBytes + sizeBytes)
+    if (this.#options.overflow === 'reject' || isInVain) {
       const message = `buffer: ${this.#bufferedBytes} bytes wait already, no room for ${sizeBytes} more`
       throw new EdgeError('EDGE_BACKPRESSURE', message)
     }

@@ -211,3 +211,15 @@ test('halving a batch for one message that the server refuses uses up no attempt
   await Promise.all(Array.from({ length: 8 }, () => producer.send({ payload: new Uint8Array(1) })))
   await producer.close()
 })
+
+test('no message is given up for one that gets no room all the same', async () => {
+  const client = { clock: systemClock, random: Math.random, messages: { sendBatch: () => new Promise(() => {}) } }
+  const options = { stream: 's', topic: 't', lingerMs: 0, bufferBytes: 500, overflow: 'drop-oldest' } as const
+  const producer = new Producer(client as unknown as Client, options)
+  const sends = [100, 100].map((sizeBytes) => producer.send({ payload: new Uint8Array(sizeBytes) }))
+  const settled = Promise.allSettled(sends)
+  await assert.rejects(producer.send({ payload: new Uint8Array(400) }), { code: 'EDGE_BACKPRESSURE' })
+  assert.deepEqual([producer.bufferedCount, producer.droppedCount], [2, 0])
+  await producer.close(0)
+  await settled
+})
