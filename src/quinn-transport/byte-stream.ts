@@ -136,11 +136,12 @@ export class ByteStream {
         this.#queuedBytes -= chunk.byteLength
       }
       if (this.#isClosed) return
-      if (this.#isEnding) await this.#writer.close()
-      else if (this.#wasFull) {
+      if (this.#wasFull && !this.#isEnding) {
         this.#wasFull = false
+        // Whoever waited for it may write on, or end the stream.
         this.#events.drained()
       }
+      if (this.#isEnding && this.#queue.length === 0) await this.#writer.close()
     } catch (error) {
       this.#fail(error)
     } finally {
