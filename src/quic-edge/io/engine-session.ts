@@ -45,7 +45,11 @@ export class EngineSession implements QuicSession {
     const connection = this.#connection
     connection.onClosed = (info) => this.#closed(info)
     connection.onStream = (stream) => this.#incoming(stream)
-    this.#events = gate.opened(this)
+    const events = gate.opened(this)
+    this.#events = events
+    // A handler may refuse the session within the call: nobody was there to be told.
+    const { closeInfo } = connection
+    if (closeInfo !== undefined) events.closed(closeInfo.code, closeInfo.reason)
   }
 
   sendDatagram(): 'dropped' {

@@ -35,9 +35,14 @@ interface RigOptions {
   readonly streamOpened?: (
     stream: QuicStream,
   ) => ReturnType<NonNullable<ReturnType<PathHandler['opened']>>['streamOpened']>
+  /** Ends each session as it begins. */
+  readonly refusal?: number
 }
 
-async function open(context: TestContext, { limits, options, streamOpened = echo }: RigOptions = {}): Promise<Rig> {
+async function open(
+  context: TestContext,
+  { limits, options, streamOpened = echo, refusal }: RigOptions = {},
+): Promise<Rig> {
   const directory = mkdtempSync(join(tmpdir(), 'edge-quic-'))
   const sessions: QuicSession[] = []
   const ends: number[] = []
@@ -53,6 +58,10 @@ async function open(context: TestContext, { limits, options, streamOpened = echo
     {
       opened(session) {
         sessions.push(session)
+        if (refusal !== undefined) {
+          session.close(refusal, 'refused')
+          return null
+        }
         return { streamOpened, datagram() {}, closed: (code) => void ends.push(code) }
       },
     },
@@ -157,6 +166,13 @@ test('connections above the limit, and above that of one address, are refused at
   await perPeer.connect()
   await perPeer.connect()
   await assert.rejects(perPeer.connect(), /closed with 0x2/)
+})
+
+test('a session that its handler refuses within the call counts no longer', async (context) => {
+  const rig = await open(context, { refusal: 7 })
+  const client = await rig.connect()
+  assert.equal((await within(client.closed, 'the refusal')).code, 7)
+  assert.equal(rig.edge.sessionCount, 0)
 })
 
 test('a handshake that failed counts for its address as long as anything is kept of it', async (context) => {
