@@ -43,6 +43,8 @@ export class DedupWindow {
   #first = 0
   #taken = 0
   #size = 0
+  /** Time of the oldest entry when a full window was put in order last. What is loaded since can only raise it. */
+  #fullFromUs: bigint | undefined
   readonly #wanted = new Uint32Array(ID_WORDS)
   readonly #wantedHalves = new BigUint64Array(this.#wanted.buffer)
 
@@ -61,13 +63,13 @@ export class DedupWindow {
     return this.#capacity * (ID_WORDS * 4 + 4 + 8 + 8 + SLOTS_PER_PLACE * 4)
   }
 
-  /** Time of the oldest entry of a window that is full: nothing older would find a place. */
+  /** While entries are loaded into a full window: nothing older would find a place. */
   get oldestUs(): bigint | undefined {
-    if (this.#size < this.#maxEntries) return undefined
-    return BigInt(this.#timesUs[this.#first] ?? 0)
+    return this.#size < this.#maxEntries ? undefined : this.#fullFromUs
   }
 
   resize(limits: DedupLimits): void {
+    this.#fullFromUs = undefined
     this.#maxEntries = limits.maxEntries
     this.#expiryUs = Number(limits.expiryUs)
     this.keepNewest(limits.maxEntries)
@@ -99,15 +101,18 @@ export class DedupWindow {
     if (known >= 0 && (this.#timesUs[known] ?? 0) > Number(atUs)) return
     this.forget(id)
     this.#push(id, message, Number(atUs))
+    // Not for each partition: a sort of all entries takes as long as to load them.
     if (this.#size >= 2 * this.#maxEntries) this.loaded()
   }
 
+  /** Puts the entries in the order of their times, and keeps the newest. */
   loaded(): void {
     const places = this.#places()
     const times = this.#timesUs
     places.sort((left, right) => (times[left] ?? 0) - (times[right] ?? 0))
     this.#rebuild(this.#capacity, places)
     this.keepNewest(this.#maxEntries)
+    if (this.#size === this.#maxEntries) this.#fullFromUs = BigInt(this.#timesUs[this.#first] ?? 0)
   }
 
   /** The message was not stored after all, or is gone: a resend is new. */
@@ -123,6 +128,7 @@ export class DedupWindow {
   }
 
   clear(): void {
+    this.#fullFromUs = undefined
     this.keepNewest(0)
   }
 

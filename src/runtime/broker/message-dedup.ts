@@ -203,6 +203,7 @@ export class MessageDedup {
     // Between the clock of the messages and that of the window.
     const aheadUs = this.clock.wallUs() - this.nowUs()
     for (const partition of topic.partitions) {
+      const { partitionId } = partition
       const oldestUs = window.oldestUs ?? this.nowUs() - limits.expiryUs
       const young = from.get(partition) ?? (await partition.offsetAt(max(oldestUs + aheadUs, 0n)))
       const newest = partition.visibleEnd - BigInt(maxCount)
@@ -213,21 +214,20 @@ export class MessageDedup {
         // What comes at once is used up at once: its views end with the next call of the log.
         const read = reading instanceof Promise ? await reading : reading
         for (const batch of read.batches) {
-          let { baseOffset: at } = batch
+          let { baseOffset: at, skip } = batch
+          const atUs = min(batch.appendTimeUs - aheadUs, this.nowUs())
           for (const id of idsOf(batch)) {
-            const message = { partitionId: partition.partitionId, offset: at }
-            if (id !== 0n && at >= batch.baseOffset + BigInt(batch.skip)) {
-              window.load(id, message, min(batch.appendTimeUs - aheadUs, this.nowUs()))
-            }
+            if (id !== 0n && skip <= 0) window.load(id, { partitionId, offset: at }, atUs)
             at++
+            skip--
           }
         }
         if (read.nextOffset <= offset) break
         offset = read.nextOffset
       }
       ends.set(partition, offset)
-      window.loaded()
     }
+    window.loaded()
     window.resize(limits)
     this.added(window.size)
     return ends

@@ -61,6 +61,19 @@ test('what was read back in any order lies in the order of its times, the newest
   assert.equal(window.find(7n, 1010n), undefined)
 })
 
+test('a full window that goes on being loaded says from when on entries find a place, without being put in order again', () => {
+  const window = new DedupWindow(LIMITS, 1)
+  const { maxEntries } = LIMITS
+  for (let id = 1; id < 2 * maxEntries; id++) window.load(BigInt(id), at(0n), BigInt(1000 + id))
+  assert.equal(window.oldestUs, undefined)
+  window.load(100n, at(0n), 1000n)
+  assert.deepEqual([window.size, window.oldestUs], [maxEntries, BigInt(1000 + maxEntries)])
+  window.load(101n, at(0n), 2000n)
+  assert.deepEqual([window.size, window.oldestUs], [maxEntries + 1, BigInt(1000 + maxEntries)])
+  window.clear()
+  assert.equal(window.oldestUs, undefined)
+})
+
 /** The same window as a map of objects. */
 class Model {
   readonly entries = new Map<bigint, SeenMessage & { atUs: bigint }>()
