@@ -20,7 +20,8 @@ import type { FoundJournal } from './io/journal-recovery.ts'
 import { LargeBatches, type LargeBatchesOptions } from './io/large-batches.ts'
 import { PartitionReader } from './io/partition-reader.ts'
 import { REFUGE } from './io/refuge.ts'
-import { Repacker } from './io/repacker.ts'
+import { Refusals } from './io/refusals.ts'
+import { REFUSED_RUNS_MAX, Repacker } from './io/repacker.ts'
 import { SegmentFiles } from './io/segment-files.ts'
 import { noKeys } from './io/store-keys.ts'
 import { groupCommitOptions, journalBufferSize, journalSizes, lastGroup } from './journal-start.ts'
@@ -57,8 +58,9 @@ export function machineStart({ bootId, rules }: EngineOptions, found: FoundJourn
 }
 
 export function createSegmentFiles(options: EngineOptions): SegmentFiles {
-  const { fileSystem, scheduler, settings, codec = zstdCodec } = options
+  const { fileSystem, scheduler, clock, settings, codec = zstdCodec } = options
   return new SegmentFiles({
+    refusals: new Refusals(clock, REFUSED_RUNS_MAX * settings.append_retry),
     fileSystem,
     scheduler,
     checksum: bodyChecksum,

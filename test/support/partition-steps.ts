@@ -1,7 +1,9 @@
 /** Steps of tests that fill a partition of a real log and read it back. */
 import assert from 'node:assert/strict'
+import { setImmediate } from 'node:timers/promises'
 import type { EdgeError } from '../../src/errors.ts'
 import type { Log, Partition } from '../../src/log/index.ts'
+import { isShortage } from '../../src/log/io/file-system.ts'
 import { idsOf, recordsOf } from './records.ts'
 
 /** The only partition of the only topic. */
@@ -33,6 +35,18 @@ export async function readAll(partition: Partition, from = 0n): Promise<number[]
     next = result.nextOffset
   }
   return numbers
+}
+
+/** What the disk goes on refusing is left out at last: read as often as it may be given a moment later. */
+export async function readTried(partition: Partition): Promise<number[]> {
+  for (;;) {
+    try {
+      return await readAll(partition, partition.logStartOffset)
+    } catch (error) {
+      if (!isShortage(error)) throw error
+      await setImmediate()
+    }
+  }
 }
 
 /** `from .. end - 1`. */

@@ -1,7 +1,9 @@
 /** Segment files and their writers as tests want them: plain, with small caches. */
+import { systemClock } from '../../src/clock.ts'
 import { plainCodec } from '../../src/log/io/block-codec.ts'
 import { bodyChecksum } from '../../src/log/io/checksum.ts'
 import type { FileSystem } from '../../src/log/io/file-system.ts'
+import { Refusals } from '../../src/log/io/refusals.ts'
 import type { Segment } from '../../src/log/io/segment.ts'
 import { SegmentFiles } from '../../src/log/io/segment-files.ts'
 import { SegmentWriter, type SegmentWriterOptions } from '../../src/log/io/segment-writer.ts'
@@ -17,6 +19,7 @@ export const plainSegmentFiles = (fileSystem: FileSystem): SegmentFiles =>
     decodedBlocks: 4,
     maxOpenFiles: 4,
     maxIndexBytes: 1024 * 1024,
+    refusals: new Refusals(systemClock, 0),
   })
 
 /** Of one partition; what is given replaces the options of a writer that goes on behind `active`. */

@@ -38,9 +38,12 @@ export interface FileSystem {
 /** What the machine is short of at the moment, by the system's codes: descriptors, memory. */
 const SHORTAGE_CODES: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN'])
 
-/** Whether a call failed for want of something that others hold: it says nothing of the file, and may work a moment later. */
+/**
+ * Whether a call failed for want of something that others hold, or of a device that may be back soon (`Refusals`): it says
+ * nothing of the file, and may work a moment later.
+ */
 export function isShortage(error: unknown): boolean {
-  return error instanceof EdgeError && SHORTAGE_CODES.has(error.details.code)
+  return error instanceof EdgeError && (SHORTAGE_CODES.has(error.details.code) || error.details.mayPass === true)
 }
 
 /** Whether that one file or folder is refused, by the device or by whoever may forbid it: others may be given. */

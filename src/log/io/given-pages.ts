@@ -13,6 +13,9 @@ const PIECE_SIZE = 64 * 1024
 /** A device may take seconds for each page that it refuses in the end: behind so many only whole pieces are tried. */
 const MAX_REFUSED_PAGES = 64
 
+/** What a file is read by. */
+export type Readable = Pick<LogFile, 'size' | 'read'>
+
 export interface Given {
   /** Bytes up to the end of the file, or of the target. */
   readonly size: number
@@ -21,7 +24,7 @@ export interface Given {
 }
 
 /** @throws EDGE_IO where the machine is short of something: that tells nothing of a page. */
-export function readGiven(handle: LogFile, targetView: Uint8Array, position: number): Given {
+export function readGiven(handle: Readable, targetView: Uint8Array, position: number): Given {
   try {
     return { size: handle.read(targetView, position), refused: [] }
   } catch (error) {
@@ -47,17 +50,40 @@ export async function readGivenLater(
   }
 }
 
+/** Remembers whether anything was refused to those who make do with what is given. */
+export class NotingFile implements Readable {
+  readonly #handle: Readable
+  isRefused = false
+
+  constructor(handle: Readable) {
+    this.#handle = handle
+  }
+
+  size(): number {
+    return this.#handle.size()
+  }
+
+  read(targetView: Uint8Array, position: number): number {
+    try {
+      return this.#handle.read(targetView, position)
+    } catch (error) {
+      this.isRefused = true
+      throw error
+    }
+  }
+}
+
 /** Why something is missing that lay in such a page. */
 export const pagesRefused = (path: string): EdgeError =>
   new EdgeError('EDGE_IO', `the device does not give all pages of ${path}`, { details: { code: 'EIO', path } })
 
 /** The same in an area of its own. */
-export function readGivenArea(handle: LogFile, position: number, size: number): ByteArea {
+export function readGivenArea(handle: Readable, position: number, size: number): ByteArea {
   const bytes = new Uint8Array(size)
   return areaOf(bytes.subarray(0, readGiven(handle, bytes, position).size))
 }
 
-function readInPieces(handle: LogFile, targetView: Uint8Array, position: number): ByteRange[] {
+function readInPieces(handle: Readable, targetView: Uint8Array, position: number): ByteRange[] {
   const refused: ByteRange[] = []
   let refusedPages = 0
   const isRead = ({ from, end }: ByteRange): boolean => {

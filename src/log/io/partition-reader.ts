@@ -1,7 +1,8 @@
 /**
  * Gives a partition's batches back: hot ones from the journal at once, cold ones from segments a little later. What cannot
  * be read is passed over and told as a hole, never as an error: everything before and after it reads. Only where the machine
- * is short of descriptors or memory the read fails: what is there must not be passed over for that.
+ * is short of descriptors or memory, or a device refuses what it may give a moment later, the read fails: what is there must
+ * not be passed over for that.
  */
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import type { ReadResult } from '../api.ts'
@@ -10,6 +11,7 @@ import type { JournalIndex } from '../core/journal-index.ts'
 import { earlier, later } from '../core/offset.ts'
 import { BLOCK_RAW_SIZE } from '../core/segment-format.ts'
 import { type IndexEntry, SegmentIndex } from '../core/segment-index.ts'
+import type { BlockLoader, UseBlock } from './block-loader.ts'
 import {
   type BlockPlace,
   batchesOf,
@@ -20,6 +22,7 @@ import {
   takePlace,
 } from './block-place.ts'
 import { isShortage } from './file-system.ts'
+import { journalPath } from './journal-file.ts'
 import type { JournalReader } from './journal-reader.ts'
 import type { Segment } from './segment.ts'
 import type { SegmentFiles } from './segment-files.ts'
@@ -47,7 +50,12 @@ export class PartitionReader {
   /** From segments, then from the journal, until there is enough or nothing more. */
   read(partition: ReadablePartition, bounds: ReadBounds): ReadResult | Promise<ReadResult> {
     const taken = new Taken(partition.idSeed, bounds)
-    const waiting = this.#gather(partition, taken)
+    let waiting: Promise<void> | undefined
+    try {
+      waiting = this.#gather(partition, taken)
+    } catch (error) {
+      return cutShort(taken, error)
+    }
     if (waiting !== undefined) return this.#readLater(waiting, partition, taken)
     this.#readAhead(partition, taken)
     return taken.result()
@@ -81,11 +89,16 @@ export class PartitionReader {
   }
 
   async #readLater(first: Promise<void>, partition: ReadablePartition, taken: Taken): Promise<ReadResult> {
-    for (let waiting: Promise<void> | undefined = first; waiting !== undefined; ) {
-      // Other reads use the buffer meanwhile.
+    try {
+      for (let waiting: Promise<void> | undefined = first; waiting !== undefined; ) {
+        // Other reads use the buffer meanwhile.
+        taken.keep()
+        await waiting
+        waiting = this.#gather(partition, taken)
+      }
+    } catch (error) {
       taken.keep()
-      await waiting
-      waiting = this.#gather(partition, taken)
+      return cutShort(taken, error)
     }
     taken.keep()
     this.#readAhead(partition, taken)
@@ -97,6 +110,7 @@ export class PartitionReader {
   #readHot(partition: ReadablePartition, taken: Taken): Promise<void> | undefined {
     const { index } = partition
     const { bounds } = taken
+    const { refusals } = this.#segments
     this.#restart(taken)
     let entry = Math.max(0, index.find(taken.next))
     while (entry < index.count && !taken.isDone && index.baseOffset(entry) < bounds.end) {
@@ -106,6 +120,7 @@ export class PartitionReader {
         run = this.#journal.readRun(index, entry, entry)
       }
       if (run.length === 0) return undefined
+      if (!refusals.isEmpty && run[0] !== null) refusals.given(fileOf(index, entry), index.position(entry))
       for (const batch of run) {
         const base = index.baseOffset(entry)
         const nextBase = entry + 1 < index.count ? index.baseOffset(entry + 1) : bounds.end
@@ -118,11 +133,18 @@ export class PartitionReader {
           if (!taken.add(batch)) return undefined
           continue
         }
+        this.#checkRefusal(index, entry - 1)
         partition.damaged(base, nextBase, this.#journal.failure ?? 'a batch in the journal does not fit its checksum')
         if (!taken.skipTo(nextBase)) return undefined
       }
     }
     return undefined
+  }
+
+  /** Of a batch that is missing. @throws EDGE_IO while the device may give it a moment later. */
+  #checkRefusal(index: JournalIndex, entry: number): void {
+    const { failure } = this.#journal
+    if (failure !== undefined) this.#segments.refusals.check(fileOf(index, entry), index.position(entry), failure)
   }
 
   /** The buffer is used from its start: what was taken from it is kept elsewhere. */
@@ -153,7 +175,7 @@ export class PartitionReader {
     try {
       const entry = segment === undefined ? undefined : this.#segments.index(segment).entry(0)
       if (segment === undefined || entry === undefined) throw new EdgeError('EDGE_BATCH_CORRUPT', 'its file is missing')
-      await this.#segments.blocks.load(segment, [{ position: entry.position, end: undefined }], (raw, isLasting) => {
+      await this.#loaded(segment, [{ position: entry.position, end: undefined }], (raw, isLasting) => {
         takeBlock(raw, taken, isLasting)
         taken.keep()
       })
@@ -207,7 +229,7 @@ export class PartitionReader {
     try {
       const wanted = Number(taken.next - place.entry.baseOffset) + taken.left
       const run = runFrom(place, wanted, this.#blocksFor(taken.bounds.maxBytes - taken.bytes))
-      await this.#segments.blocks.load(place.segment, run, (raw, isLasting) => {
+      await this.#loaded(place.segment, run, (raw, isLasting) => {
         takePlace(partition, place, from, { raw, isLasting }, taken)
         taken.keep()
       })
@@ -217,6 +239,19 @@ export class PartitionReader {
       if (partition.segments.includes(place.segment)) partition.damaged(taken.next, place.end, toEdgeError(error))
       takePlace(partition, place, from, undefined, taken)
     }
+  }
+
+  /** @throws as `BlockLoader.load`; as a shortage while the device may give the first block a moment later. */
+  async #loaded(segment: Segment, run: Parameters<BlockLoader['load']>[1], use: UseBlock): Promise<void> {
+    const { blocks, refusals } = this.#segments
+    const [{ position }] = run
+    try {
+      await blocks.load(segment, run, use)
+    } catch (error) {
+      refusals.check(segment.path, position, error)
+      throw error
+    }
+    refusals.given(segment.path, position)
   }
 
   /** Who reads from block to block goes on: what it will want next is decoded meanwhile. */
@@ -264,10 +299,7 @@ export class PartitionReader {
     }
     const decoded = this.#segments.blocks.decoded(segment, entry.position)
     if (decoded !== undefined) look(decoded)
-    else
-      await this.#segments.blocks
-        .load(segment, [{ position: entry.position, end: undefined }], look)
-        .catch(throwShortage)
+    else await this.#loaded(segment, [{ position: entry.position, end: undefined }], look).catch(throwShortage)
     return found
   }
 
@@ -325,6 +357,14 @@ export class PartitionReader {
     return start
   }
 }
+
+/** What was read before is given; who goes on from there is told. */
+function cutShort(taken: Taken, error: unknown): ReadResult {
+  if (!isShortage(error) || taken.count === 0) throw error
+  return taken.result()
+}
+
+const fileOf = (index: JournalIndex, entry: number): string => journalPath(index.fileNumber(entry))
 
 function throwShortage(error: unknown): void {
   if (isShortage(error)) throw error

@@ -85,10 +85,10 @@ const JOBS_PER_TURN = 32
 const FORBIDDEN_CODES: ReadonlySet<string> = new Set(['EACCES', 'EPERM'])
 
 /**
- * Runs in which the device may refuse pages of a file before what lies in them counts as lost: half a minute. After a reset of
- * its bus it gives all of them again.
+ * Runs in which the device may refuse pages of a file before what lies in them counts as lost: half a minute, and as long for
+ * who reads. After a reset of its bus it gives all of them again.
  */
-const REFUSED_RUNS_MAX = 6
+export const REFUSED_RUNS_MAX = 6
 
 /** A partition's folder in which names cannot be made or taken for good. */
 interface Refusal {

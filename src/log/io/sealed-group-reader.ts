@@ -1,11 +1,13 @@
 /**
  * Opened groups of sealed journal files, for hot reads: a group is opened whole, and who polls on wants its next batch soon.
- * The least recently used go first. What cannot be opened is remembered as well, so that nobody tries again and again.
+ * The least recently used go first. What cannot be opened is remembered as well, so that nobody tries again and again; what
+ * the device refuses is not, as it may be given a moment later.
  */
 import { EdgeError, toEdgeError } from '../../errors.ts'
 import { areaOf, type ByteArea, createArea } from '../core/byte-area.ts'
 import type { Checksum } from '../core/checksum.ts'
 import { decodeGroupHeader, GROUP_HEADER_SIZE } from '../core/journal-format.ts'
+import { isRefused } from './file-system.ts'
 import { pagesRefused, readGiven, readGivenArea } from './given-pages.ts'
 import { type JournalFile, journalPath } from './journal-file.ts'
 import { openGroup } from './sealed-groups.ts'
@@ -68,6 +70,7 @@ export class SealedGroupReader {
   #open(file: JournalFile, place: { position: number; end: number }): Opened {
     const { position } = place
     const opened = { file, generation: file.generation, position, outcome: this.#outcome(file, place) }
+    if (isRefused(opened.outcome)) return opened
     this.#groups.push(opened)
     let sizeBytes = this.#groups.reduce((sum, each) => sum + sizeOf(each), 0)
     while (this.#groups.length > 1 && (this.#groups.length > MAX_GROUPS || sizeBytes > MAX_SIZE)) {

@@ -2,7 +2,9 @@
 import { type IndexEntry, SegmentIndex } from '../core/segment-index.ts'
 import { BlockLoader, type BlockLoaderOptions } from './block-loader.ts'
 import { type FileSystem, type LogFile, openToRead } from './file-system.ts'
+import { NotingFile, pagesRefused, type Readable } from './given-pages.ts'
 import { HeldIndexes } from './held-indexes.ts'
+import type { Refusals } from './refusals.ts'
 import type { Segment } from './segment.ts'
 import {
   blocksOf,
@@ -19,7 +21,11 @@ export interface SegmentFilesOptions extends Omit<BlockLoaderOptions, 'file'> {
   readonly maxOpenFiles: number
   /** Of all indexes that stay in memory. */
   readonly maxIndexBytes: number
+  readonly refusals: Refusals
 }
+
+/** Stands for the place of where blocks lie: no block begins there. */
+const INDEX_PLACE = 0
 
 export class SegmentFiles {
   readonly #options: SegmentFilesOptions
@@ -27,9 +33,11 @@ export class SegmentFiles {
   readonly #open = new Map<string, LogFile>()
   readonly #indexes: HeldIndexes
   readonly blocks: BlockLoader
+  readonly refusals: Refusals
 
   constructor(options: SegmentFilesOptions) {
     this.#options = options
+    this.refusals = options.refusals
     this.#indexes = new HeldIndexes(options.maxIndexBytes)
     this.blocks = new BlockLoader({ ...options, file: (path) => this.file(path) })
   }
@@ -66,24 +74,39 @@ export class SegmentFiles {
     this.blocks.close()
   }
 
-  /** Where a segment's blocks lie: from its index, or from its block headers when it has none or a damaged one. */
+  /**
+   * Where a segment's blocks lie: from its index, or from its block headers when it has none or a damaged one.
+   *
+   * @throws EDGE_IO; as a shortage while the device may give more of it.
+   */
   index(segment: Segment): SegmentIndex {
-    const index = segment.index ?? this.#readIndex(segment)
+    const index = segment.index ?? this.#indexGiven(segment)
     segment.index = index
     this.#indexes.use(segment)
     return index
   }
 
-  #readIndex(segment: Segment): SegmentIndex {
-    const handle = this.file(segment.path)
+  #indexGiven(segment: Segment): SegmentIndex {
+    try {
+      const handle = new NotingFile(this.file(segment.path))
+      const index = this.#readIndex(segment, handle)
+      if (handle.isRefused) this.refusals.check(segment.path, INDEX_PLACE, pagesRefused(segment.path))
+      else this.refusals.given(segment.path, INDEX_PLACE)
+      segment.blockCount = index.count
+      segment.firstAppendUs = index.entry(0)?.firstTimeUs
+      segment.messageCount = index.recordCount
+      return index
+    } catch (error) {
+      this.refusals.check(segment.path, INDEX_PLACE, error)
+      throw error
+    }
+  }
+
+  #readIndex(segment: Segment, handle: Readable): SegmentIndex {
     const trailer = readTrailer(handle, segment.seed)
     const stored = trailer === undefined ? undefined : readIndex(handle, trailer, this.#options.checksum)
     // What a repack that is still under way has closed it with, or what the next file's name cuts off, does not count.
-    const index = stored?.below(segment.endOffset) ?? this.#indexFromBlocks(segment, handle)
-    segment.blockCount = index.count
-    segment.firstAppendUs = index.entry(0)?.firstTimeUs
-    segment.messageCount = index.recordCount
-    return index
+    return stored?.below(segment.endOffset) ?? this.#indexFromBlocks(segment, handle)
   }
 
   /** Append time of the last batch: from the last block's header, whose flags say what it is worth. @throws EDGE_IO. */
@@ -99,7 +122,7 @@ export class SegmentFiles {
     return segment.lastAppendUs
   }
 
-  #indexFromBlocks(segment: Segment, handle: LogFile): SegmentIndex {
+  #indexFromBlocks(segment: Segment, handle: Readable): SegmentIndex {
     const index = new SegmentIndex()
     let end = segment.baseOffset
     for (const block of blocksOf(handle, segment.seed, segment.sizeBytes)) {

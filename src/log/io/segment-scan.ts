@@ -17,8 +17,7 @@ import {
   type SegmentTrailer,
 } from '../core/segment-format.ts'
 import { INDEX_ENTRY_SIZE, INDEX_POSITION_AT, type IndexEntry, type SegmentIndex } from '../core/segment-index.ts'
-import type { LogFile } from './file-system.ts'
-import { readGivenArea } from './given-pages.ts'
+import { type Readable, readGivenArea } from './given-pages.ts'
 
 /** Bytes looked through at once for the next intact header behind a damaged one. */
 const SEARCH_SIZE = 64 * 1024
@@ -37,7 +36,7 @@ export const endOfBlock = (block: BlockHeader): number =>
   block.position + alignUp(BLOCK_HEADER_SIZE + block.storedSize, BLOCK_ALIGNMENT)
 
 export function readBlockHeader(
-  handle: LogFile,
+  handle: Readable,
   seed: number,
   position: number,
   fileSize: number,
@@ -51,7 +50,7 @@ export function readBlockHeader(
  * All blocks with an intact header, in file order. Behind a damaged one the next intact header is looked for, and behind what
  * the disk does not give.
  */
-export function* blocksOf(handle: LogFile, seed: number, fileSize: number): Generator<Decoded<BlockHeader>> {
+export function* blocksOf(handle: Readable, seed: number, fileSize: number): Generator<Decoded<BlockHeader>> {
   let position = SEGMENT_HEADER_SIZE
   while (position + BLOCK_HEADER_SIZE <= fileSize) {
     const block =
@@ -65,7 +64,7 @@ export function* blocksOf(handle: LogFile, seed: number, fileSize: number): Gene
 
 /** The first block with an intact header that begins at `from` or behind it. */
 export function nextBlock(
-  handle: LogFile,
+  handle: Readable,
   seed: number,
   from: number,
   fileSize: number,
@@ -77,7 +76,7 @@ export function nextBlock(
 
 /** @returns the first that `decode` makes of `length` bytes at any of the places where blocks may begin. */
 export function searched<T>(
-  handle: LogFile,
+  handle: Readable,
   { from, end, length }: { readonly from: number; readonly end: number; readonly length: number },
   decode: (area: ByteArea, at: number, position: number) => T | undefined,
 ): T | undefined {
@@ -92,20 +91,20 @@ export function searched<T>(
   return undefined
 }
 
-export function readTrailer(handle: LogFile, seed: number): SegmentTrailer | undefined {
+export function readTrailer(handle: Readable, seed: number): SegmentTrailer | undefined {
   const fileSize = handle.size()
   if (fileSize < SEGMENT_HEADER_SIZE + SEGMENT_TRAILER_SIZE) return undefined
   const area = readGivenArea(handle, fileSize - SEGMENT_TRAILER_SIZE, SEGMENT_TRAILER_SIZE)
   return decodeSegmentTrailer(area, seed, fileSize)
 }
 
-export function readIndex(handle: LogFile, trailer: SegmentTrailer, checksum: Checksum): SegmentIndex | undefined {
+export function readIndex(handle: Readable, trailer: SegmentTrailer, checksum: Checksum): SegmentIndex | undefined {
   const { bytes } = readGivenArea(handle, trailer.indexPosition, trailer.blockCount * INDEX_ENTRY_SIZE)
   return decodeSegmentIndex(bytes, trailer, checksum)
 }
 
 /** Where the last block lies, as the index says; undefined for a file without blocks. */
-export function lastPosition(handle: LogFile, trailer: SegmentTrailer): number | undefined {
+export function lastPosition(handle: Readable, trailer: SegmentTrailer): number | undefined {
   if (trailer.blockCount === 0) return undefined
   const entry = readGivenArea(
     handle,

@@ -56,12 +56,15 @@ export class MessageDedup {
     this.maxEntries = maxEntries
   }
 
-  /** Reads back the windows of all topics that have one. */
+  /**
+   * Reads back the windows of all topics that have one. What the disk does not give at this moment holds up no start: ids of
+   * messages there are new when they come again.
+   */
   async load(): Promise<void> {
     for (const stream of this.log.catalog.streams.values()) {
       for (const topic of stream.topics.values()) {
         const limits = topic.options.dedupWindow
-        if (limits !== null) await this.readBack(topic, this.openWindow(topic, limits), limits)
+        if (limits !== null) await this.readBack(topic, this.openWindow(topic, limits), limits).catch(throwAllButDisk)
       }
     }
   }
@@ -200,43 +203,58 @@ export class MessageDedup {
     const ends = new Map<Partition, bigint>()
     const maxCount = Math.min(limits.maxEntries, this.maxEntries)
     window.resize({ ...limits, maxEntries: maxCount })
+    try {
+      for (const partition of topic.partitions)
+        ends.set(partition, await this.readPartition(partition, { window, limits, maxCount }, from.get(partition)))
+    } finally {
+      window.loaded()
+      window.resize(limits)
+      this.added(window.size)
+    }
+    return ends
+  }
+
+  /** @returns where it has come to. */
+  private async readPartition(
+    partition: Partition,
+    { window, limits, maxCount }: { window: DedupWindow; limits: DedupLimits; maxCount: number },
+    from: bigint | undefined,
+  ): Promise<bigint> {
+    const { partitionId } = partition
     // Between the clock of the messages and that of the window.
     const aheadUs = this.clock.wallUs() - this.nowUs()
-    for (const partition of topic.partitions) {
-      const { partitionId } = partition
-      const oldestUs = window.oldestUs ?? this.nowUs() - limits.expiryUs
-      const young = from.get(partition) ?? (await partition.offsetAt(max(oldestUs + aheadUs, 0n)))
-      const newest = partition.visibleEnd - BigInt(maxCount)
-      let offset = max(max(young, newest), partition.logStartOffset)
-      while (offset < partition.visibleEnd) {
-        const bounds = { fromOffset: offset, maxCount, maxBytes: READ_BACK_BYTES }
-        const reading = partition.read(bounds)
-        // What comes at once is used up at once: its views end with the next call of the log.
-        const read = reading instanceof Promise ? await reading : reading
-        for (const batch of read.batches) {
-          let { baseOffset: at, skip } = batch
-          const atUs = min(batch.appendTimeUs - aheadUs, this.nowUs())
-          for (const id of idsOf(batch)) {
-            if (id !== 0n && skip <= 0) window.load(id, { partitionId, offset: at }, atUs)
-            at++
-            skip--
-          }
+    const oldestUs = window.oldestUs ?? this.nowUs() - limits.expiryUs
+    const young = from ?? (await partition.offsetAt(max(oldestUs + aheadUs, 0n)))
+    const newest = partition.visibleEnd - BigInt(maxCount)
+    let offset = max(max(young, newest), partition.logStartOffset)
+    while (offset < partition.visibleEnd) {
+      const bounds = { fromOffset: offset, maxCount, maxBytes: READ_BACK_BYTES }
+      const reading = partition.read(bounds)
+      // What comes at once is used up at once: its views end with the next call of the log.
+      const read = reading instanceof Promise ? await reading : reading
+      for (const batch of read.batches) {
+        let { baseOffset: at, skip } = batch
+        const atUs = min(batch.appendTimeUs - aheadUs, this.nowUs())
+        for (const id of idsOf(batch)) {
+          if (id !== 0n && skip <= 0) window.load(id, { partitionId, offset: at }, atUs)
+          at++
+          skip--
         }
-        if (read.nextOffset <= offset) break
-        offset = read.nextOffset
       }
-      ends.set(partition, offset)
+      if (read.nextOffset <= offset) break
+      offset = read.nextOffset
     }
-    window.loaded()
-    window.resize(limits)
-    this.added(window.size)
-    return ends
+    return offset
   }
 
   /** Ages are counted by the clock that is never set: a gateway's comes up years behind, and jumps when the network is there. */
   private nowUs(): bigint {
     return BigInt(Math.round(this.clock.monotonicUs()))
   }
+}
+
+function throwAllButDisk(error: unknown): void {
+  if (!(error instanceof EdgeError) || error.kind !== 'io') throw error
 }
 
 /** Settles once all parts have; the first error stands. */

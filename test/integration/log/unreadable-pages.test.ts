@@ -14,7 +14,7 @@ import { PLAIN, SEALED } from '../../support/encryption.ts'
 import { eventually } from '../../support/eventually.ts'
 import { FaultyFileSystem } from '../../support/faulty-file-system.ts'
 import { killedCopy } from '../../support/killed-copy.ts'
-import { append, onlyPartition, range, readAll } from '../../support/partition-steps.ts'
+import { append, onlyPartition, range, readAll, readTried } from '../../support/partition-steps.ts'
 import { recordsOf } from '../../support/records.ts'
 import { topicOptions } from '../../support/topic-options.ts'
 
@@ -92,7 +92,7 @@ const pagesOf = (path: string, name: string): number[] => range(0, Math.ceil(fs.
 /** All but a few in a row are there, and what comes next gets an offset that was never given. */
 async function assertMissing(log: Log, count: number, mostMissing: number, where: string): Promise<number[]> {
   const partition = onlyPartition(log)
-  const found = await readAll(partition, partition.logStartOffset)
+  const found = await readTried(partition)
   const missing = range(0, count).filter((number) => !found.includes(number))
   assert.ok(missing.length <= mostMissing, `${where}: ${missing} are missing`)
   assert.deepEqual(
@@ -162,6 +162,42 @@ for (const [form, encryption] of FORMS) {
       await eventually(() => log.stats().segmentCount > 0, 'repacked')
       const partition = onlyPartition(log)
       assert.deepEqual(await readAll(partition, partition.logStartOffset), range(0, 4 * EARLY))
+    }
+    await withStore(context, encryption, use, settings)
+  })
+
+  test(`${form}: segments that are not given for a while cost nothing: a read fails, and is worth another try`, async (context) => {
+    await withStore(context, encryption, async ({ path, log }) => {
+      const count = 5 * EARLY
+      await fill(log, EARLY, count)
+      await eventually(() => onlyPartition(log).segmentCount > 2, 'some segments')
+      const segments = `streams/0/topics/0/${onlyPartition(log).key}`
+      await log.close()
+      const names = fs.readdirSync(join(path, segments)).map((name) => `${segments}/${name}`)
+      const settings = { ...SETTINGS, append_retry: 5000, decoded_blocks: 1 }
+      const { log: again, disk } = await open(context, path, encryption, { settings })
+      const partition = onlyPartition(again)
+      const all = range(0, count)
+      // With nothing of a file in memory, then with where its blocks lie.
+      for (const from of [0, 1]) {
+        for (const name of names) disk.unreadable.set(name, new Set(pagesOf(path, name).slice(from)))
+        await assert.rejects(readAll(partition, partition.logStartOffset), { code: 'EDGE_IO' })
+        disk.unreadable.clear()
+        assert.deepEqual(await readAll(partition, partition.logStartOffset), all)
+      }
+      assert.deepEqual(eventsOf(again), [])
+    })
+  })
+
+  test(`${form}: pages of the journal that a poll is not given for a while cost nothing`, async (context) => {
+    const settings = { ...SETTINGS, append_retry: 5000 }
+    const use = async ({ path, log, disk }: Store): Promise<void> => {
+      const partition = onlyPartition(log)
+      disk.unreadable.set('journal/0', new Set(pagesOf(path, 'journal/0')))
+      await assert.rejects(readAll(partition), { code: 'EDGE_IO' })
+      disk.unreadable.clear()
+      assert.deepEqual(await readAll(partition), range(0, EARLY))
+      assert.deepEqual(eventsOf(log), [])
     }
     await withStore(context, encryption, use, settings)
   })
