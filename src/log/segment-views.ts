@@ -71,7 +71,7 @@ class SegmentView implements SealedSegment {
     return this.#segment.messageCount
   }
 
-  /** A file that cannot be read holds nobody up: it goes with the one before it. */
+  /** Of a file that cannot be read that of the one before it. */
   get lastAppendUs(): bigint {
     for (let at = this.#at; at >= 0; at--) {
       const segment = this.#list[at]
@@ -81,8 +81,9 @@ class SegmentView implements SealedSegment {
     return 0n
   }
 
+  /** Nor is the time of a file that cannot be read: it goes with the one behind it, and not before. */
   get isClockTrusted(): boolean {
-    return this.#timeOf(this.#segment) === undefined || this.#segment.isClockTrusted
+    return this.#timeOf(this.#segment) !== undefined && this.#segment.isClockTrusted
   }
 
   #timeOf(segment: Segment): bigint | undefined {
@@ -116,14 +117,15 @@ class JournalSegmentView implements SealedSegment {
     return Number(this.endOffset - this.baseOffset) - missing
   }
 
-  /** A batch that cannot be read holds nobody up: it goes with what lies before it. */
+  /** Nothing where the batch cannot be read. */
   get lastAppendUs(): bigint {
     return this.#lastHeader()?.appendTimeUs ?? 0n
   }
 
+  /** One that cannot be read goes with what lies behind it, and not before: it may be the only one that is damaged. */
   get isClockTrusted(): boolean {
     const header = this.#lastHeader()
-    return header === undefined || (header.flags & BATCH_FLAG.isClockTrusted) !== 0
+    return header !== undefined && (header.flags & BATCH_FLAG.isClockTrusted) !== 0
   }
 
   #lastHeader(): BatchHeader | undefined {
