@@ -73,6 +73,13 @@ describe('commands on a running edge', () => {
     await here('pat delete mine')
   })
 
+  it('print a new token also where they are to be quiet, since nobody can see it again', async () => {
+    assert.match(await here('token create -q unseen'), /^\S{20,}$/)
+    assert.match(await here('token create-device -q hidden --device dev-1 --publish s/t'), /^\S{20,}$/)
+    assert.equal(await here('token delete -q unseen'), '')
+    await here('token delete-device hidden')
+  })
+
   it('make tokens for devices, and list and delete them', async () => {
     await here(`token create-device pumps --device dev-* --publish 'sensors/*' --subscribe 'commands/*' --any-key`)
     assert.match(await here('token list-devices'), /pumps +iggy +dev-\* +sensors\/\* +commands\/\* +true/)
@@ -127,6 +134,7 @@ describe('commands on a running edge', () => {
     assert.equal((await json('offset get reader s t 1')).stored_offset, 1)
     await here('offset delete reader s t 1')
     assert.match(await here('offset get reader s t 1'), /no offset/)
+    await assert.rejects(here('offset get reader s nope 1'), { code: 'EDGE_TOPIC_NOT_FOUND' })
   })
 
   it('find the binary port of an edge that is named by its HTTP address', async () => {
@@ -134,6 +142,7 @@ describe('commands on a running edge', () => {
   })
 
   it('say how the edge is', async () => {
+    assert.equal(await here('status --quiet'), '')
     const text = await here('status')
     assert.match(text, /: ready\n/)
     assert.match(text, new RegExp(`tcp +${edge.tcp}`))
@@ -193,6 +202,20 @@ describe('commands as processes', () => {
     assert.equal((await run('message send s lines')).code, 64)
   })
 
+  it('send a line that comes through a pipe without waiting for more, and what was read when they are interrupted', async () => {
+    await here('topic create s piped 1')
+    const child = spawn(EDGE_COMMAND.program, [...EDGE_COMMAND.before, ...wordsOf('message send s piped')], {
+      env: { ...process.env, ...user, IGGY_URL: edge.tcp },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    })
+    child.stdin.write('first\n')
+    using tail = startCommand(wordsOf('message tail s piped -m 1'), { ...user, IGGY_URL: edge.tcp })
+    await tail.sees(/0:0 {2}first/)
+    child.kill('SIGINT')
+    const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
+    assert.deepEqual([code, stderr], [1, 'iggy-edge: after 1 messages that were sent: interrupted\n'])
+  })
+
   it('print all of it into a pipe that is read late, and end when nobody reads any more', async () => {
     await here('topic create s long 1')
     const line = 'x'.repeat(500)
@@ -220,6 +243,12 @@ describe('commands as processes', () => {
     await tail.sees(/1:0 {2}\{"temperature":21\.5\}/)
     tail.interrupt()
     assert.equal((await tail.done).code, 0)
+  })
+
+  it('self-test tells in its lines that there is no folder to work in', async () => {
+    const { code, stdout, stderr } = await run('self-test', { TMPDIR: join(folder, 'none') })
+    assert.deepEqual([code, stderr], [1, ''])
+    assert.match(stdout, /^FAILED {2}sqlite write and read: ENOENT: .*none\/iggy-edge-self-test-/)
   })
 
   it('init writes a file that check takes, and does not replace it unasked', async () => {

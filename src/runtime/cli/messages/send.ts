@@ -16,6 +16,8 @@ import type { Output } from '../server-command.ts'
 /** One request takes so many at most: a file of any size goes through in constant memory. */
 const BATCH_COUNT = 1000
 const BATCH_BYTES = 1024 * 1024
+/** What has come goes out when nothing more comes for so long: whoever writes into a pipe may write again tomorrow. */
+const LINGER_MS = 100
 
 export async function sendMessages(
   client: Client,
@@ -27,15 +29,16 @@ export async function sendMessages(
   const partitioning = partitioningOf(values)
   const last: { confirmation: Awaited<ReturnType<Client['messages']['send']>> } = { confirmation: null }
   let [sentCount, requestCount] = [0, 0]
-  for await (const batch of batchesOf(messagesOf(values))) {
-    if (signal.aborted) break
+  for await (const batch of batchesOf(messagesOf(values, signal))) {
     last.confirmation = await client.messages.send(stream, topic, partitioning, batch).catch((error: unknown) => {
       throw afterSome(error, sentCount)
     })
     sentCount += batch.length
     requestCount++
   }
-  if (sentCount === 0)
+  // What was read is sent; what was not read yet, the sender has to begin with the next time.
+  if (signal.aborted) throw afterSome(new EdgeError('EDGE_SHUTTING_DOWN', 'interrupted'), sentCount)
+  if (sentCount === 0 && !values.has('input-file'))
     throw usageError('no message was given: expected arguments, --input-file or lines on standard input')
   const { partitionId, baseOffset } = last.confirmation ?? { partitionId: null, baseOffset: null }
   const from = requestCount === 1 ? 'from offset' : 'the last request from offset'
@@ -63,24 +66,25 @@ function partitioningOf(values: Values): Partitioning {
   return { kind: 'partition', partitionId: values.integer('partition', 0, { min: 0, max: MAX_PARTITION }) }
 }
 
-async function* messagesOf(values: Values): AsyncGenerator<OutgoingMessage> {
+async function* messagesOf(values: Values, signal: AbortSignal): AsyncGenerator<OutgoingMessage> {
   const headers = parseHeaders(values.all('headers'))
   const file = values.text('input-file')
   if (file !== undefined) {
-    yield* messagesOfLines(createReadStream(file), file)
+    yield* messagesOfLines(linesOf(createReadStream(file), file, signal))
     return
   }
   const payloads = values.all('messages')
   if (payloads.length === 0 && process.stdin.isTTY !== true) {
-    for await (const line of linesOf(process.stdin)) yield { payload: Buffer.from(line), headers }
+    const lines = linesOf(process.stdin, 'standard input', signal)
+    for await (const line of lines) yield { payload: Buffer.from(line), headers }
     return
   }
   for (const payload of payloads) yield { payload: Buffer.from(payload), headers }
 }
 
-async function* messagesOfLines(source: Readable, name: string): AsyncGenerator<OutgoingMessage> {
+async function* messagesOfLines(lines: AsyncIterable<string>): AsyncGenerator<OutgoingMessage> {
   let number = 0
-  for await (const line of linesOf(source, name)) {
+  for await (const line of lines) {
     number++
     if (line.trim() === '') continue
     const { payload, headersBytes, id, originUs } = parseMessageLine(line, number)
@@ -88,8 +92,10 @@ async function* messagesOfLines(source: Readable, name: string): AsyncGenerator<
   }
 }
 
-async function* linesOf(source: Readable, name = 'standard input'): AsyncGenerator<string> {
-  const lines = createInterface({ input: source, crlfDelay: Number.POSITIVE_INFINITY })
+/** Ends with the signal, behind what had been read by then. */
+async function* linesOf(source: Readable, name: string, signal: AbortSignal): AsyncGenerator<string> {
+  if (signal.aborted) return
+  const lines = createInterface({ input: source, crlfDelay: Number.POSITIVE_INFINITY, signal })
   try {
     for await (const line of lines) yield line
   } catch (cause) {
@@ -97,10 +103,18 @@ async function* linesOf(source: Readable, name = 'standard input'): AsyncGenerat
   }
 }
 
-async function* batchesOf(messages: AsyncIterable<OutgoingMessage>): AsyncGenerator<OutgoingMessage[]> {
+async function* batchesOf(messages: AsyncGenerator<OutgoingMessage>): AsyncGenerator<OutgoingMessage[]> {
   let batch: OutgoingMessage[] = []
   let sizeBytes = 0
-  for await (const message of messages) {
+  for (;;) {
+    const coming = messages.next()
+    if (batch.length > 0 && !(await comesWithin(coming, LINGER_MS))) {
+      yield batch
+      batch = []
+      sizeBytes = 0
+    }
+    const { done, value: message } = await coming
+    if (done === true) break
     if (batch.length === BATCH_COUNT || (batch.length > 0 && sizeBytes + message.payload.length > BATCH_BYTES)) {
       yield batch
       batch = []
@@ -110,4 +124,16 @@ async function* batchesOf(messages: AsyncIterable<OutgoingMessage>): AsyncGenera
     sizeBytes += message.payload.length
   }
   if (batch.length > 0) yield batch
+}
+
+/** Also when what comes is an error: whoever waits for it is told. */
+async function comesWithin(coming: Promise<unknown>, limitMs: number): Promise<boolean> {
+  const { promise: late, resolve } = Promise.withResolvers<boolean>()
+  const timer = setTimeout(resolve, limitMs, false)
+  const came = () => true
+  try {
+    return await Promise.race([coming.then(came, came), late])
+  } finally {
+    clearTimeout(timer)
+  }
 }
