@@ -18,7 +18,7 @@ export const SERVER_ARGUMENTS: readonly Argument[] = [
   { name: 'password', aliases: ['p', 'credentials-password'], summary: 'Password; else IGGY_PASSWORD.' },
   { name: 'token', aliases: ['t'], summary: 'Personal access token instead of user and password.' },
   { name: 'output', aliases: ['o', 'list-mode', 'l'], summary: `Form of results: ${OUTPUT_FORMS.join(', ')}.` },
-  { name: 'quiet', aliases: ['q'], isFlag: true, summary: 'Print nothing when all went well.' },
+  { name: 'quiet', aliases: ['q'], isFlag: true, summary: 'Print nothing when all went well, but for a new token.' },
   { name: 'transport', summary: 'Only tcp; for other ways in give --url.' },
   { name: 'tcp-server-address', summary: "As --url, in the words of Iggy's command line." },
   { name: 'tcp-tls-enabled', isFlag: true, summary: 'Connect with TLS.' },

@@ -29,6 +29,11 @@ export class Output {
     this.line(this.form === 'json' ? formatRow(row, 'json') : sentence)
   }
 
+  /** As `done`, of what is shown this once: `--quiet` must not lose it. */
+  once(text: string, row: Row): void {
+    this.#context.print(this.form === 'json' ? formatRow(row, 'json') : text)
+  }
+
   line(text: string): void {
     if (!this.#isQuiet) this.#context.print(text)
   }

@@ -11,10 +11,12 @@ export async function showStatus(values: Values, context: CommandContext): Promi
   const http = await connectHttp(values, context)
   const health = (await http.succeed({ method: 'GET', path: '/health' })) as HealthView
   const overview = http.hasCredentials ? await overviewOf(http) : null
+  const code = health.status === 'ready' ? EXIT.ok : EXIT.failed
+  if (values.has('quiet') && code === EXIT.ok) return code
   const isJson = values.has('json') || values.text('output') === 'json'
   if (isJson) context.print(stringifyExact(overview ?? { health }))
   else context.print(formatStatus(http.url, health, overview))
-  return health.status === 'ready' ? EXIT.ok : EXIT.failed
+  return code
 }
 
 async function overviewOf(http: EdgeHttp): Promise<OverviewView> {

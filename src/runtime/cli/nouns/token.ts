@@ -38,7 +38,7 @@ export const TOKEN_COMMANDS: readonly Command[] = [
     async run(client, values, output) {
       const name = values.required('name')
       const token = await client.tokens.create(name, lifetimeOf(values))
-      output.done(token, { name, token })
+      output.once(token, { name, token })
     },
   }),
   serverCommand({
@@ -87,7 +87,7 @@ export const TOKEN_COMMANDS: readonly Command[] = [
         expiry: lifetimeOf(values) ?? 0n,
       }
       const created = (await http.succeed({ method: 'POST', path: ROUTE, body })) as { token: string }
-      output.done(created.token, { name, token: created.token })
+      output.once(created.token, { name, token: created.token })
     },
   }),
   httpCommand({
