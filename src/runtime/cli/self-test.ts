@@ -50,15 +50,16 @@ export async function runSelfTest(print: (line: string) => void): Promise<number
   let failedCount = 0
   for (const check of CHECKS) {
     const startMs = performance.now()
-    const folder = await mkdtemp(join(tmpdir(), 'iggy-edge-self-test-'))
+    let folder: string | null = null
     try {
+      folder = await mkdtemp(join(tmpdir(), 'iggy-edge-self-test-'))
       const seen = await withinTime(check.run(folder))
       print(`ok      ${check.name}: ${seen} (${Math.round(performance.now() - startMs)} ms)`)
     } catch (error) {
       failedCount++
       print(`FAILED  ${check.name}: ${messageOf(error)}`)
     } finally {
-      await removeFolder(folder)
+      if (folder !== null) await removeFolder(folder)
     }
   }
   for (const [name, source] of addonSources()) print(`addon   ${name} from ${source}`)

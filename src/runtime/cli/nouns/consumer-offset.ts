@@ -6,7 +6,7 @@ import type { Argument, Values } from '../grammar.ts'
 import type { Row } from '../output.ts'
 import { serverCommand } from '../server-command.ts'
 import { commandWords, identifierOf, VERBS } from '../words.ts'
-import { PARTITION, partitionOf, STREAM, streamOf, TOPIC, topicOf } from './arguments.ts'
+import { PARTITION, partitionOf, present, STREAM, streamOf, TOPIC, topicOf } from './arguments.ts'
 
 const NOUNS = ['consumer-offset', 'offset', 'o']
 const KINDS = ['consumer', 'consumer-group', 'consumer_group', 'group'] as const
@@ -39,7 +39,8 @@ export const CONSUMER_OFFSET_COMMANDS: readonly Command[] = [
       const consumer = consumerOf(values)
       const found = await client.offsets.get(consumer, stream, topic, partition)
       if (found !== null) return output.row(offsetRow(consumer, found))
-      // As in Iggy, to have stored nothing yet is an answer.
+      // Iggy answers a missing topic like an offset that was never stored; only the second is an answer here too.
+      present(await client.topics.get(stream, topic), 'EDGE_TOPIC_NOT_FOUND', `topic "${topic}"`)
       output.line(
         output.form === 'json' ? 'null' : `no offset of ${describe(consumer)} in partition ${partition} was found`,
       )
