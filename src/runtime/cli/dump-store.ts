@@ -12,6 +12,7 @@ import type { CommandContext } from './command.ts'
 import { configurationOf } from './configuration.ts'
 import { usageError, type Values } from './grammar.ts'
 import { formatMessageLine } from './message-line.ts'
+import { MAX_PARTITION } from './nouns/arguments.ts'
 import { written } from './standard-output.ts'
 import { identifierOf } from './words.ts'
 
@@ -53,13 +54,25 @@ function writeError(output: string, cause: unknown): EdgeError {
 
 function chosenTopics(inspection: StoreInspection, values: Values): readonly InspectedTopic[] {
   const [stream, topic] = [values.text('stream'), values.text('topic')]
-  const chosen = inspection.topics.filter(
+  const named = inspection.topics.filter(
     (each) => isNamed(stream, each.streamId, each.streamName) && isNamed(topic, each.topicId, each.topicName),
   )
-  if (chosen.length > 0 || (stream === undefined && topic === undefined)) return chosen
+  const only = partitionIn(values)
+  const chosen = named.filter(
+    ({ partitions }) => only === null || partitions.some(({ partitionId }) => partitionId === only),
+  )
+  if (chosen.length > 0 || (stream === undefined && topic === undefined && only === null)) return chosen
+  if (named.length > 0) {
+    const count = Math.max(...named.map(({ partitions }) => partitions.length))
+    const there = count === 0 ? 'no partitions' : `0 to ${count - 1}`
+    throw usageError(`no partition ${only} in the store; of what was chosen there are: ${there}`)
+  }
   const names = inspection.topics.map(({ streamName, topicName }) => `${streamName}/${topicName}`).join(', ')
   throw usageError(`no such topic in the store; there are: ${names === '' ? 'none' : names}`)
 }
+
+const partitionIn = (values: Values): number | null =>
+  values.has('partition') ? values.integer('partition', 0, { min: 0, max: MAX_PARTITION }) : null
 
 function isNamed(wanted: string | undefined, id: number, name: string): boolean {
   return wanted === undefined || wanted === name || identifierOf(wanted) === id
@@ -81,7 +94,7 @@ async function dumpTopic(
   values: Values,
   target: Writable,
 ): Promise<number> {
-  const only = values.has('partition') ? values.integer('partition', 0, { min: 0, max: 2 ** 32 - 1 }) : null
+  const only = partitionIn(values)
   let count = 0
   for (const partition of topic.partitions) {
     if (only !== null && partition.partitionId !== only) continue

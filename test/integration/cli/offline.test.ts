@@ -92,6 +92,10 @@ describe('a stopped store', () => {
     const missing = await run(`dump --data ${data} --stream nope --output -`)
     assert.equal(missing.code, 64)
     assert.match(missing.stderr, /there are: s\/t/)
+    const beyond = await run(`dump --data ${data} --partition 99 --output ${join(folder, 'beyond.jsonl')}`)
+    assert.equal(beyond.code, 64)
+    assert.match(beyond.stderr, /no partition 99 in the store; of what was chosen there are: 0 to 0/)
+    assert.equal(existsSync(join(folder, 'beyond.jsonl')), false)
   })
 
   it('that is damaged gives everything else, and says what is gone', async () => {
