@@ -101,6 +101,7 @@ export function viewOverview(sources: OverviewSources, { topics, filter }: Overv
   const matching = wanted === '' ? topics : topics.filter((topic) => topicPath(topic).toLowerCase().includes(wanted))
   const stats = sources.logStats()
   const lags = sources.syncLags()
+  const findings = sources.findings()
   return {
     now_us: nowUs,
     version: sources.version,
@@ -122,7 +123,8 @@ export function viewOverview(sources: OverviewSources, { topics, filter }: Overv
     topics_not_listed: Math.max(0, matching.length - MAX_LISTED_TOPICS),
     sync: sources.sync().map(viewRoute),
     disk: viewDisk(stats, sources.isWritable()),
-    findings: sources.findings().slice(-MAX_LISTED_FINDINGS).reverse().map(viewFinding),
+    findings_not_listed: Math.max(0, findings.length - MAX_LISTED_FINDINGS),
+    findings: findings.slice(-MAX_LISTED_FINDINGS).reverse().map(viewFinding),
   }
 }
 
@@ -174,6 +176,7 @@ function viewTopic(metadata: OverviewSources['metadata'], lags: SyncLags, { stre
     /** Grows by one with each message ever appended: what rates are made of. */
     appended: partitions.reduce((total, partition) => total + partition.nextOffset, 0n),
     partitions_count: partitions.length,
+    partitions_not_listed: partitions.length - listed.length,
     partitions: listed.map((partition) => viewPartition(partition, syncLag(partition))),
     groups: viewGroups(metadata, topic),
     groups_not_listed: Math.max(0, metadata.groupsOf(topic.streamId, topic.id).length - MAX_LISTED_GROUPS),

@@ -83,7 +83,7 @@ async function refresh() {
   setText(byId('topics-note'), topicsNote(overview, filter))
   showUpstreams(overview.sync, overview.now_us)
   showDisk(overview.disk, overview.uptime_us)
-  showFindings(overview.findings)
+  showFindings(overview.findings, overview.findings_not_listed)
   if (topics.openKey === null) return
   const newest = await get(`/edge/topics/${topics.openKey}/newest?count=${NEWEST_COUNT}`)
   topics.showNewest(newest, overview.now_us)

@@ -29,19 +29,23 @@ export function setAttribute(node, name, value) {
  * @param {{ key: (item: T) => string, make: (item: T) => HTMLElement, update: (node: HTMLElement, item: T) => void }} how
  */
 export function keep(parent, items, { key, make, update }) {
-  const old = new Map([...parent.children].map((child) => [child.getAttribute('data-key'), child]))
+  // Two items may have one key, and so may their children: each is taken once.
+  const old = new Map()
+  for (const child of parent.children) {
+    const name = child.getAttribute('data-key')
+    old.set(name, [...(old.get(name) ?? []), child])
+  }
   items.forEach((item, index) => {
     const name = key(item)
-    let node = old.get(name)
+    let node = old.get(name)?.shift()
     if (node === undefined) {
       node = make(item)
       node.setAttribute('data-key', name)
     }
-    old.delete(name)
     update(node, item)
     if (parent.children[index] !== node) parent.insertBefore(node, parent.children[index] ?? null)
   })
-  for (const node of old.values()) node.remove()
+  for (const nodes of old.values()) for (const node of nodes) node.remove()
 }
 
 /** Fills a `dl` with label and value pairs. @param {Element} list @param {readonly (readonly [string, string])[]} facts */

@@ -136,13 +136,16 @@ export function showDisk(disk, uptimeUs) {
   ])
 }
 
-export function showFindings(findings) {
+/** @param {readonly object[]} findings newest first @param {number} notListed older ones */
+export function showFindings(findings, notListed) {
   const errorCount = findings.filter(({ level }) => level === 'error').length
-  const word = findings.length === 1 ? 'finding' : 'findings'
+  const count = findings.length + notListed
+  const counted = `${count} ${count === 1 ? 'finding' : 'findings'}`
+  const shown = notListed > 0 ? `, the newest ${findings.length} here` : ''
   const text =
     findings.length === 0
       ? 'Nothing was found wrong with the data folder.'
-      : `${findings.length} ${word} about the data folder${errorCount > 0 ? `, ${errorCount} with lost or refused data` : ''}`
+      : `${counted} about the data folder${shown}${errorCount > 0 ? `, ${errorCount} with lost or refused data` : ''}`
   setText(byId('findings-summary'), text)
   setAttribute(byId('findings-summary'), 'class', errorCount > 0 ? 'bad' : findings.length > 0 ? 'warn' : 'quiet')
   keep(byId('findings'), findings, {

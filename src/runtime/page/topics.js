@@ -120,9 +120,8 @@ function showDetails(node, topic) {
   ]
   setText(details.querySelector('.promise-text'), limits.join(' '))
   const [partitions, groups] = details.querySelectorAll('tbody')
-  fillTable(
-    partitions,
-    topic.partitions.map((partition) => [
+  fillTable(partitions, [
+    ...topic.partitions.map((partition) => [
       `${partition.id}${partition.holes.length > 0 ? ' (damaged)' : ''}`,
       formatCount(partition.first_offset),
       formatCount(partition.next_offset),
@@ -131,7 +130,10 @@ function showDetails(node, topic) {
       formatBytes(partition.size_bytes),
       formatLag(partition.sync_lag),
     ]),
-  )
+    ...(topic.partitions_not_listed > 0
+      ? [[`${topic.partitions_not_listed} more`, 'not listed', '', '', '', '', '']]
+      : []),
+  ])
   details.querySelector('.groups').hidden = topic.groups.length === 0
   details.querySelector('.groups-title').hidden = topic.groups.length === 0
   fillTable(groups, [

@@ -30,6 +30,7 @@ const OVERVIEW: OverviewView = {
   sync: [],
   disk: DISK,
   findings: [],
+  findings_not_listed: 0,
 }
 
 test('a healthy edge is said in a few lines', () => {
@@ -57,6 +58,12 @@ test('a certificate is shown with its whole hash, for whoever pins it, and when 
   const listeners = [{ name: 'webtransport', address: '0.0.0.0:8443', certificate }]
   const text = formatStatus('http://edge', { status: 'ready' }, { ...OVERVIEW, listeners })
   assert.match(text, /webtransport {2}0\.0\.0\.0:8443\n +certificate (ab){32} until 2026-12-11T14:40:00\.000Z\n/)
+})
+
+test('findings that are not listed are counted', () => {
+  const finding = { at_us: NOW_US, level: 'warn', event: 'log.hole', text: 'one', action: 'None.' } as const
+  const overview = { ...OVERVIEW, findings: [finding], findings_not_listed: 3 }
+  assert.match(formatStatus('http://edge', { status: 'ready' }, overview), /-> None\.\nand 3 older ones$/)
 })
 
 test('everything that is wrong comes with what to do', () => {

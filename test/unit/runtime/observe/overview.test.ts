@@ -67,6 +67,18 @@ test('a topic that no route forwards has no lag, which is not a lag of zero', as
   assert.equal(viewOverview(sourcesOf(log, 0n), asked, 2_000_000n).topics[0]?.sync_lag, 0n)
 })
 
+test('older findings than a page can show are counted, and so are further partitions', async () => {
+  const log = new MemoryLog()
+  const stream = await log.catalog.createStream('s')
+  const topic = await log.catalog.createTopic(stream, { name: 't', partitionCount: 67, options: OPTIONS })
+  const finding = { level: 'warn', event: 'log.hole', text: 'one', fields: {} } as const
+  const findings = () => Array.from({ length: 53 }, (_, at) => ({ ...finding, atUs: BigInt(at) }))
+  const asked = { topics: [{ streamName: 's', topic }], filter: '' }
+  const shown = viewOverview({ ...sourcesOf(log), findings }, asked, 2_000_000n)
+  assert.deepEqual([shown.findings.length, shown.findings[0]?.at_us, shown.findings_not_listed], [50, 52n, 3])
+  assert.deepEqual([shown.topics[0]?.partitions.length, shown.topics[0]?.partitions_not_listed], [64, 3])
+})
+
 test('more groups than a topic can show are counted', async () => {
   const log = new MemoryLog()
   const stream = await log.catalog.createStream('s')
