@@ -55,7 +55,7 @@ export class EdgeHttp {
   }
 
   async #ask({ method, path, body }: HttpCall, isAuthorized = true): Promise<HttpAnswer> {
-    const response = await this.#fetch(path, {
+    const { status, text } = await this.#fetch(path, {
       method,
       headers: {
         ...(isAuthorized ? this.#authorization() : {}),
@@ -64,13 +64,10 @@ export class EdgeHttp {
       ...(body === undefined ? {} : { body: stringifyExact(body) }),
       signal: AbortSignal.timeout(TIMEOUT_MS),
     })
-    const text = await response.text()
     try {
-      return { status: response.status, body: text === '' ? null : parseJson(text) }
+      return { status, body: text === '' ? null : parseJson(text) }
     } catch (cause) {
-      throw new EdgeError('EDGE_UPSTREAM_REFUSED', `${this.url}${path} answers ${response.status} and no JSON`, {
-        cause,
-      })
+      throw new EdgeError('EDGE_UPSTREAM_REFUSED', `${this.url}${path} answers ${status} and no JSON`, { cause })
     }
   }
 
@@ -89,9 +86,11 @@ export class EdgeHttp {
     return { authorization: `Basic ${pair}` }
   }
 
-  async #fetch(path: string, init: RequestInit): Promise<Response> {
+  /** With its body, which may break off as well. */
+  async #fetch(path: string, init: RequestInit): Promise<{ status: number; text: string }> {
     try {
-      return await fetch(this.url + path, init)
+      const response = await fetch(this.url + path, init)
+      return { status: response.status, text: await response.text() }
     } catch (cause) {
       const { cause: inner } = cause instanceof Error ? cause : { cause }
       const reason = inner instanceof Error ? inner.message || inner.name : String(cause)
