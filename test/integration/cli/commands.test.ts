@@ -179,6 +179,7 @@ describe('commands as processes', () => {
     ['stream list -p wrong -u iggy', 1, /check user and password/],
     ['status --http-url http://127.0.0.1:1', 69, /cannot be reached over HTTP/],
     ['check --config /none.toml', 78, /\/none\.toml cannot be read/],
+    ['demo --once --data /', 64, /data: found "\/", expected a folder that is empty or not there yet/],
   ] as const) {
     it(`iggy-edge ${line} ends with ${code} and one line`, async () => {
       const ran = await run(line)
