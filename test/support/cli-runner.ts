@@ -80,12 +80,12 @@ export async function runCommand(
 export async function runHere(
   words: readonly string[],
   environment: Readonly<Record<string, string>>,
+  signal = new AbortController().signal,
 ): Promise<string> {
   const parsed = parseCommandLine(words, COMMANDS, [])
   assert.ok('command' in parsed, `no command: ${words.join(' ')}`)
   const lines: string[] = []
   const print = (line: string): void => void lines.push(line)
-  const { signal } = new AbortController()
   await parsed.command.run(parsed.values, { environment, print, flush: async () => {}, note: print, signal })
   return lines.join('\n')
 }

@@ -8,6 +8,7 @@ import { type CommandContext, EXIT } from './command.ts'
 import { configurationOf } from './configuration.ts'
 import type { Values } from './grammar.ts'
 import { bytes, formatRow, formatRows, nested, OUTPUT_FORMS, type OutputForm, type Row } from './output.ts'
+import { refuseAborted } from './unless-aborted.ts'
 
 /** @returns the exit code: 0 sound, 1 damaged. @throws {EdgeError} EDGE_CONFIG_INVALID, EDGE_STORE_IN_USE .. */
 export async function checkStore(values: Values, context: CommandContext): Promise<number> {
@@ -27,7 +28,7 @@ export async function checkStore(values: Values, context: CommandContext): Promi
   const path = resolve(config.system.path)
   if (isEmptyStore(path)) return sayNoStore({ config, file, path }, form, context)
   using inspection = openInspection({ path, encryption: config['log.encryption'], isBlindAllowed: true })
-  const rows = await readTopics(inspection)
+  const rows = await readTopics(inspection, context.signal)
   print(inspection, { ...rows, file }, form, context)
   return inspection.findings.some(({ level }) => level === 'error') ? EXIT.failed : EXIT.ok
 }
@@ -63,7 +64,7 @@ interface CheckedStore extends StoreRows {
 }
 
 /** Reading everything is the check: each block's sum and each batch. */
-async function readTopics(inspection: StoreInspection): Promise<StoreRows> {
+async function readTopics(inspection: StoreInspection, signal: AbortSignal): Promise<StoreRows> {
   const [rows, consumers]: [Row[], Row[]] = [[], []]
   for (const topic of inspection.topics) {
     for (const partition of topic.partitions) {
@@ -71,6 +72,7 @@ async function readTopics(inspection: StoreInspection): Promise<StoreRows> {
       const { counts } = walk
       for await (const _batch of walk.batches()) {
         // What cannot be read is told to the findings on the way.
+        refuseAborted(signal)
       }
       rows.push({
         stream: topic.streamName,

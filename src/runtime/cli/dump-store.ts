@@ -14,6 +14,7 @@ import { usageError, type Values } from './grammar.ts'
 import { formatMessageLine } from './message-line.ts'
 import { MAX_PARTITION } from './nouns/arguments.ts'
 import { written } from './standard-output.ts'
+import { refuseAborted } from './unless-aborted.ts'
 import { identifierOf } from './words.ts'
 
 /** @returns false when something could not be read. @throws {EdgeError} EDGE_STORE_IN_USE, EDGE_KEY_WRONG, EDGE_IO, usage errors. */
@@ -21,11 +22,12 @@ export async function dumpStore(values: Values, context: CommandContext): Promis
   const { config } = configurationOf(values, context)
   const path = resolve(config.system.path)
   using inspection = openInspection({ path, encryption: config['log.encryption'] })
-  const topics = chosenTopics(inspection, values)
+  const only = partitionIn(values)
+  const topics = chosenTopics(inspection, values, only)
   const target = openTarget(values)
   let count = 0
   try {
-    for (const topic of topics) count += await dumpTopic(inspection, topic, values, target)
+    for (const topic of topics) count += await dumpTopic(inspection, { topic, only }, target, context.signal)
     if (target === process.stdout) {
       const failure = await written(target)
       if (failure !== null) throw failure
@@ -52,12 +54,11 @@ function writeError(output: string, cause: unknown): EdgeError {
   return new EdgeError('EDGE_IO', text, { cause })
 }
 
-function chosenTopics(inspection: StoreInspection, values: Values): readonly InspectedTopic[] {
+function chosenTopics(inspection: StoreInspection, values: Values, only: number | null): readonly InspectedTopic[] {
   const [stream, topic] = [values.text('stream'), values.text('topic')]
   const named = inspection.topics.filter(
     (each) => isNamed(stream, each.streamId, each.streamName) && isNamed(topic, each.topicId, each.topicName),
   )
-  const only = partitionIn(values)
   const chosen = named.filter(
     ({ partitions }) => only === null || partitions.some(({ partitionId }) => partitionId === only),
   )
@@ -90,15 +91,15 @@ function openTarget(values: Values): Writable {
 /** Written as fast as the target takes it: memory holds one block, not the store. */
 async function dumpTopic(
   inspection: StoreInspection,
-  topic: InspectedTopic,
-  values: Values,
+  { topic, only }: { readonly topic: InspectedTopic; readonly only: number | null },
   target: Writable,
+  signal: AbortSignal,
 ): Promise<number> {
-  const only = partitionIn(values)
   let count = 0
   for (const partition of topic.partitions) {
     if (only !== null && partition.partitionId !== only) continue
     for await (const batch of inspection.read(partition).batches()) {
+      refuseAborted(signal)
       const lines = unpackMessages(batch).map((message) =>
         formatMessageLine({
           ...message,

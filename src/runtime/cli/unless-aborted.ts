@@ -1,3 +1,5 @@
+import { EdgeError } from '../../errors.ts'
+
 /**
  * What is started, or null when the signal comes first. The start is left where it is: what it promises is kept at every
  * moment, as a power cut might come at any. Should it come to its end all the same, it is closed again.
@@ -19,4 +21,9 @@ export async function unlessAborted<T extends AsyncDisposable>(
   } finally {
     signal.removeEventListener('abort', abort)
   }
+}
+
+/** For long work in steps: without it, who interrupts waits until the process is ended the hard way. */
+export function refuseAborted(signal: AbortSignal): void {
+  if (signal.aborted) throw new EdgeError('EDGE_SHUTTING_DOWN', 'interrupted')
 }

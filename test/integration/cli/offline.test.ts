@@ -98,6 +98,12 @@ describe('a stopped store', () => {
     assert.equal(existsSync(join(folder, 'beyond.jsonl')), false)
   })
 
+  it('is looked at until somebody interrupts', async () => {
+    const signal = AbortSignal.abort('SIGINT')
+    for (const line of [`check --data ${data}`, `dump --data ${data} --output ${join(folder, 'part.jsonl')}`])
+      await assert.rejects(runHere(wordsOf(line), {}, signal), { code: 'EDGE_SHUTTING_DOWN', message: 'interrupted' })
+  })
+
   it('that is damaged gives everything else, and says what is gone', async () => {
     const journal = globSync('journal/*', { cwd: data }).map((name) => join(data, name))
     const damaged = journal.find((path) => readFileSync(path).includes('reading-20')) ?? assert.fail('no journal')
