@@ -3,8 +3,8 @@ import type { CommandSpec, Values } from './grammar.ts'
 
 export interface CommandContext {
   readonly environment: Readonly<Record<string, string | undefined>>
-  /** A line on stdout: results, for people and pipes. */
-  print(line: string): void
+  /** A line on stdout: results, for people and pipes. Bytes are payloads, and stay what they are. */
+  print(line: string | Buffer): void
   /** Resolves when what was printed is with its reader: whoever prints without an end waits for it. */
   flush(): Promise<void>
   /** A line on stderr: what is going on. */

@@ -34,7 +34,7 @@ export class Output {
     this.#context.print(this.form === 'json' ? formatRow(row, 'json') : text)
   }
 
-  line(text: string): void {
+  line(text: string | Buffer): void {
     if (!this.#isQuiet) this.#context.print(text)
   }
 

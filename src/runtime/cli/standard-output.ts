@@ -5,6 +5,8 @@
 import type { Writable } from 'node:stream'
 import { EdgeError, messageOf, systemCodeOf } from '../../errors.ts'
 
+const LINE_FEED = Buffer.from('\n')
+
 export class StandardOutput {
   readonly #open: () => Writable
   readonly #onReaderGone: () => void
@@ -17,9 +19,10 @@ export class StandardOutput {
     this.#onReaderGone = onReaderGone
   }
 
-  print(line: string): void {
+  print(line: string | Buffer): void {
     this.#stream ??= this.#open().on('error', (error) => this.#failed(error))
-    if (this.#failure === null) this.#stream.write(`${line}\n`)
+    if (this.#failure === null)
+      this.#stream.write(typeof line === 'string' ? `${line}\n` : Buffer.concat([line, LINE_FEED]))
   }
 
   /** Resolves when all that was printed is with its reader, or that one is gone. @throws {EdgeError} EDGE_IO. */

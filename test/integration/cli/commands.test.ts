@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
+import { buffer, text } from 'node:stream/consumers'
 import { after, before, describe, it } from 'node:test'
 import { runCommand, runHere, startCommand, wordsOf } from '../../support/cli-runner.ts'
 import { EDGE_COMMAND, type EdgeProcess, LOOPBACK_ENVIRONMENT, startEdgeProcess } from '../../support/edge-process.ts'
@@ -233,6 +233,20 @@ describe('commands as processes', () => {
       once(child.stdout, 'data').then(() => child.stdout.destroy()),
     ])
     assert.deepEqual([code, stderr], [0, ''])
+  })
+
+  it('raw payloads come out as the bytes that they are', async () => {
+    await here('topic create s bytes 1')
+    const payload = Buffer.from([0xa1, 0x00, 0xff, 0xfe, 0x0a, 0x80])
+    await writeFile(join(folder, 'bytes.jsonl'), `{"payload":"${payload.toString('base64')}"}\n`)
+    await here(`message send s bytes --input-file ${join(folder, 'bytes.jsonl')}`)
+    for (const line of ['message poll s bytes 0 --first --raw', 'message tail s bytes -m 1 --raw']) {
+      const child = spawn(EDGE_COMMAND.program, [...EDGE_COMMAND.before, ...wordsOf(line)], {
+        env: { ...process.env, ...user, IGGY_URL: edge.tcp },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      assert.deepEqual(await buffer(child.stdout), Buffer.concat([payload, Buffer.from('\n')]))
+    }
   })
 
   it('tail shows what was there, then what comes, until it is interrupted', async () => {

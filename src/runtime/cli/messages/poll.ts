@@ -28,7 +28,7 @@ export async function pollMessages(
       : await pollAsMember(client, { stream, topic, group }, values)
   const file = values.text('output-file')
   if (file !== undefined) await writeLines(file, messages, String(stream), String(topic), output)
-  else if (values.has('raw')) for (const { payload } of messages) output.line(Buffer.from(payload).toString('utf8'))
+  else if (values.has('raw')) for (const { payload } of messages) output.line(Buffer.from(payload))
   else output.rows(messages.map((message) => messageRow(message, { withHeaders: values.has('show-headers') })))
   await flush()
   if (group === undefined ? !values.has('auto-commit') : values.has('no-commit')) return

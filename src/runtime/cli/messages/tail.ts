@@ -70,8 +70,8 @@ async function startPositions(
   )
 }
 
-function lineOf(message: PlacedMessage, values: Values, output: Output): string {
+function lineOf(message: PlacedMessage, values: Values, output: Output): string | Buffer {
   const form = { withHeaders: values.has('show-headers') }
-  if (values.has('raw')) return Buffer.from(message.payload).toString('utf8')
+  if (values.has('raw')) return Buffer.from(message.payload)
   return output.form === 'json' ? formatRow(messageRow(message, form), 'json') : messageText(message, form)
 }
