@@ -119,6 +119,17 @@ describe('commands on a running edge', () => {
     await assert.rejects(here('message send s copied --input-file /none.jsonl'), /\/none\.jsonl cannot be read/)
   })
 
+  it('say how much of a file was sent before the line that cannot be', async () => {
+    await here('topic create s half 1')
+    const file = join(folder, 'half.jsonl')
+    await writeFile(file, `${'{"payload":"YQ=="}\n'.repeat(1001)}{"payload":5}\n`)
+    await assert.rejects(here(`message send s half --input-file ${file}`), {
+      code: 'EDGE_READING_INVALID',
+      message: /^after 1000 messages that were sent: line 1002: /,
+    })
+    assert.equal((await json('topic get s half')).messages, 1000)
+  })
+
   it('show the members of a group and who has which partition', async () => {
     const { connect } = await import('../../../src/sdk/index.ts')
     await here('group create s t readers')

@@ -12,6 +12,7 @@ import { parseHeaders } from '../header-text.ts'
 import { parseMessageLine } from '../message-line.ts'
 import { MAX_PARTITION, streamOf, topicOf } from '../nouns/arguments.ts'
 import type { Output } from '../server-command.ts'
+import { refuseAborted } from '../unless-aborted.ts'
 
 /** One request takes so many at most: a file of any size goes through in constant memory. */
 const BATCH_COUNT = 1000
@@ -29,15 +30,16 @@ export async function sendMessages(
   const partitioning = partitioningOf(values)
   const last: { confirmation: Awaited<ReturnType<Client['messages']['send']>> } = { confirmation: null }
   let [sentCount, requestCount] = [0, 0]
-  for await (const batch of batchesOf(messagesOf(values, signal))) {
-    last.confirmation = await client.messages.send(stream, topic, partitioning, batch).catch((error: unknown) => {
-      throw afterSome(error, sentCount)
-    })
-    sentCount += batch.length
-    requestCount++
+  try {
+    for await (const batch of batchesOf(messagesOf(values, signal))) {
+      last.confirmation = await client.messages.send(stream, topic, partitioning, batch)
+      sentCount += batch.length
+      requestCount++
+    }
+    refuseAborted(signal)
+  } catch (error) {
+    throw afterSome(error, sentCount)
   }
-  // What was read is sent; what was not read yet, the sender has to begin with the next time.
-  if (signal.aborted) throw afterSome(new EdgeError('EDGE_SHUTTING_DOWN', 'interrupted'), sentCount)
   if (sentCount === 0 && !values.has('input-file'))
     throw usageError('no message was given: expected arguments, --input-file or lines on standard input')
   const { partitionId, baseOffset } = last.confirmation ?? { partitionId: null, baseOffset: null }
