@@ -21,7 +21,7 @@ import { LargeBatches, type LargeBatchesOptions } from './io/large-batches.ts'
 import { PartitionReader } from './io/partition-reader.ts'
 import { REFUGE } from './io/refuge.ts'
 import { Refusals } from './io/refusals.ts'
-import { REFUSED_RUNS_MAX, Repacker } from './io/repacker.ts'
+import { Repacker } from './io/repacker.ts'
 import { SegmentFiles } from './io/segment-files.ts'
 import { noKeys } from './io/store-keys.ts'
 import { groupCommitOptions, journalBufferSize, journalSizes, lastGroup } from './journal-start.ts'
@@ -60,7 +60,7 @@ export function machineStart({ bootId, rules }: EngineOptions, found: FoundJourn
 export function createSegmentFiles(options: EngineOptions): SegmentFiles {
   const { fileSystem, scheduler, clock, settings, codec = zstdCodec } = options
   return new SegmentFiles({
-    refusals: new Refusals(clock, REFUSED_RUNS_MAX * settings.append_retry),
+    refusals: new Refusals(clock, settings.append_retry),
     fileSystem,
     scheduler,
     checksum: bodyChecksum,

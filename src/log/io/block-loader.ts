@@ -14,6 +14,7 @@ import type { Scheduler } from '../scheduler.ts'
 import { BlockCache } from './block-cache.ts'
 import { type BlockCodec, type EncodedBlock, MAX_SIZE_AT_ONCE } from './block-codec.ts'
 import type { LogFile } from './file-system.ts'
+import { NotingFile, pagesRefused } from './given-pages.ts'
 import { openBlockBody } from './sealed-blocks.ts'
 import type { Segment } from './segment.ts'
 import { readBlockHeader } from './segment-scan.ts'
@@ -234,8 +235,9 @@ export class BlockLoader {
 }
 
 function endOf(handle: LogFile, segment: Segment, position: number): number {
-  const header = readBlockHeader(handle, segment.seed, position, segment.sizeBytes)
-  if (header === undefined) throw corrupt(segment, position)
+  const noting = new NotingFile(handle)
+  const header = readBlockHeader(noting, segment.seed, position, segment.sizeBytes)
+  if (header === undefined) throw noting.isRefused ? pagesRefused(segment.path) : corrupt(segment, position)
   return position + BLOCK_HEADER_SIZE + header.storedSize
 }
 

@@ -68,6 +68,11 @@ export class JournalFile {
     this.cipher = header.cipher
   }
 
+  /** Names it as long as it holds what it holds now. */
+  get life(): string {
+    return `${journalPath(this.number)} ${this.generation}`
+  }
+
   /** Groups end before its last page. Older versions, which kept no copy of the header there, wrote on to the end. */
   get groupsEnd(): number {
     return headerCopyAt(this.size)

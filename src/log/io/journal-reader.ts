@@ -108,6 +108,11 @@ export class JournalReader {
     return batches
   }
 
+  /** Names the file of an entry, as long as it holds that. */
+  lifeOf(index: JournalIndex, entry: number): string {
+    return this.#files.byNumber(index.fileNumber(entry))?.life ?? ''
+  }
+
   /** Header of one entry. */
   readHeader(index: JournalIndex, entry: number): BatchHeader | undefined {
     if (index.fileNumber(entry) === IN_MEMORY) return this.#fromMemory(index, entry)?.header

@@ -22,7 +22,6 @@ import {
   takePlace,
 } from './block-place.ts'
 import { isShortage } from './file-system.ts'
-import { journalPath } from './journal-file.ts'
 import type { JournalReader } from './journal-reader.ts'
 import type { Segment } from './segment.ts'
 import type { SegmentFiles } from './segment-files.ts'
@@ -120,7 +119,8 @@ export class PartitionReader {
         run = this.#journal.readRun(index, entry, entry)
       }
       if (run.length === 0) return undefined
-      if (!refusals.isEmpty && run[0] !== null) refusals.given(fileOf(index, entry), index.position(entry))
+      if (!refusals.isEmpty && run[0] !== null)
+        refusals.given(this.#journal.lifeOf(index, entry), index.position(entry))
       for (const batch of run) {
         const base = index.baseOffset(entry)
         const nextBase = entry + 1 < index.count ? index.baseOffset(entry + 1) : bounds.end
@@ -144,7 +144,10 @@ export class PartitionReader {
   /** Of a batch that is missing. @throws EDGE_IO while the device may give it a moment later. */
   #checkRefusal(index: JournalIndex, entry: number): void {
     const { failure } = this.#journal
-    if (failure !== undefined) this.#segments.refusals.check(fileOf(index, entry), index.position(entry), failure)
+    if (failure !== undefined) {
+      const life = this.#journal.lifeOf(index, entry)
+      this.#segments.refusals.check(life, index.position(entry), failure)
+    }
   }
 
   /** The buffer is used from its start: what was taken from it is kept elsewhere. */
@@ -363,8 +366,6 @@ function cutShort(taken: Taken, error: unknown): ReadResult {
   if (!isShortage(error) || taken.count === 0) throw error
   return taken.result()
 }
-
-const fileOf = (index: JournalIndex, entry: number): string => journalPath(index.fileNumber(entry))
 
 function throwShortage(error: unknown): void {
   if (isShortage(error)) throw error

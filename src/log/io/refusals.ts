@@ -1,18 +1,22 @@
 /**
  * What the device refuses to give while the log runs: a page that went bad, or everything, for the half minute of a reset of
- * its bus. Which of both it is only time tells. Until then a read fails: a forwarder that went on behind each block it is
- * not given would give up a whole backlog within seconds.
+ * its bus. Which of both it is only time tells. Until then reads and repacks fail: a forwarder that went on behind each block
+ * it is not given would give up a whole backlog within seconds. Tries tell nothing: many may come at once.
  */
 import type { Clock } from '../../clock.ts'
 import { EdgeError } from '../../errors.ts'
 import { isMissing, isRefused } from './file-system.ts'
 
+/** As long as so many tries of the log take what is refused may be given again, and no longer than that: half a minute. */
+const RETRIES = 6
+const WAIT_MAX_MS = 30_000
 /** A file more than that is waited for anew. */
 const MAX_FILES = 256
 
 interface Refusal {
   readonly position: number
   readonly sinceUs: number
+  lastUs: number
 }
 
 export class Refusals {
@@ -21,10 +25,10 @@ export class Refusals {
   /** Of each file the place that was refused first: it is tried again and again, others may be given meanwhile. */
   readonly #refused = new Map<string, Refusal>()
 
-  /** @param waitMs how long what is refused may be given again. */
-  constructor(clock: Pick<Clock, 'monotonicUs'>, waitMs: number) {
+  /** @param retryMs how often the log tries a disk that refuses. */
+  constructor(clock: Pick<Clock, 'monotonicUs'>, retryMs: number) {
     this.#clock = clock
-    this.#waitUs = waitMs * 1000
+    this.#waitUs = Math.min(RETRIES * retryMs, WAIT_MAX_MS) * 1000
   }
 
   /**
@@ -35,7 +39,11 @@ export class Refusals {
   check(file: string, position: number, error: unknown): void {
     if (!isRefused(error) || isMissing(error)) return
     const nowUs = this.#clock.monotonicUs()
-    const known = this.#refused.get(file) ?? { position, sinceUs: nowUs }
+    const before = this.#refused.get(file)
+    // Nobody has come back for the other place, which may be given for long.
+    const isOfBefore = before !== undefined && (before.position === position || nowUs - before.lastUs < this.#waitUs)
+    const known = isOfBefore ? before : { position, sinceUs: nowUs, lastUs: nowUs }
+    known.lastUs = nowUs
     this.#refused.set(file, known)
     for (const oldest of this.#refused.keys()) {
       if (this.#refused.size <= MAX_FILES) break

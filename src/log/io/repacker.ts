@@ -84,12 +84,6 @@ const JOBS_PER_TURN = 32
 /** Said of a folder, not of the disk: nothing is gained by another try. */
 const FORBIDDEN_CODES: ReadonlySet<string> = new Set(['EACCES', 'EPERM'])
 
-/**
- * Runs in which the device may refuse pages of a file before what lies in them counts as lost: half a minute, and as long for
- * who reads. After a reset of its bus it gives all of them again.
- */
-export const REFUSED_RUNS_MAX = 6
-
 /** A partition's folder in which names cannot be made or taken for good. */
 interface Refusal {
   readonly partition: LogPartition
@@ -100,8 +94,6 @@ export class Repacker {
   readonly #options: RepackerOptions
   /** Partitions whose folder was refused in the last run. */
   readonly #failing = new WeakSet<LogPartition>()
-  /** How many runs failed on pages of that file. */
-  readonly #refusedRuns = new WeakMap<JournalFile, number>()
   readonly #buffer: RepackBuffer
 
   constructor(options: RepackerOptions) {
@@ -122,9 +114,7 @@ export class Repacker {
   async pack(file: JournalFile): Promise<readonly LogPartition[]> {
     for (;;) {
       const packed = await this.#run(file)
-      if (packed === undefined) continue
-      this.#refusedRuns.delete(file)
-      return packed
+      if (packed !== undefined) return packed
     }
   }
 
@@ -300,22 +290,17 @@ export class Repacker {
     const baseOffset = index.baseOffset(nextEntry)
     const position = index.position(nextEntry)
     const size = index.size(nextEntry)
+    const { refusals } = this.#options.segments
+    if (isGiven && !refusals.isEmpty) refusals.given(file.life, position)
     const header = checkBatch(area, at, size, file.seedAt(position), this.#options.checksum)
     if (header === null || header.baseOffset !== baseOffset || header.key !== partition.key) {
-      if (!isGiven) this.#refused(file)
+      if (!isGiven) refusals.check(file.life, position, pagesRefused(journalPath(file.number)))
       this.#damaged(job)
       return undefined
     }
     if (header.kind === BATCH_KIND.sequence || baseOffset < partition.logStartOffset) return undefined
     job.endOffset = header.baseOffset + BigInt(header.count)
     return { header, size, boot: file.bootAt(position), at }
-  }
-
-  /** @throws EDGE_IO while it is worth another run. */
-  #refused(file: JournalFile): void {
-    const runs = (this.#refusedRuns.get(file) ?? 0) + 1
-    this.#refusedRuns.set(file, runs)
-    if (runs < REFUSED_RUNS_MAX) throw pagesRefused(journalPath(file.number))
   }
 
   /** The job's next batch becomes a hole. */

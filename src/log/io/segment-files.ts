@@ -112,12 +112,15 @@ export class SegmentFiles {
   /** Append time of the last batch: from the last block's header, whose flags say what it is worth. @throws EDGE_IO. */
   lastAppendUs(segment: Segment): bigint {
     if (segment.lastAppendUs !== undefined) return segment.lastAppendUs
-    const handle = this.file(segment.path)
-    const { seed, sizeBytes } = segment
+    const handle = new NotingFile(this.file(segment.path))
+    const { path, seed, sizeBytes } = segment
     const trailer = readTrailer(handle, seed)
     const position = trailer === undefined ? lastEntry(this.index(segment))?.position : lastPosition(handle, trailer)
     const last = position === undefined ? undefined : readBlockHeader(handle, seed, position, sizeBytes)
-    segment.isClockTrusted = last === undefined || isClockTrusted(last)
+    const isUnread = position !== undefined && last === undefined
+    if (isUnread && handle.isRefused) this.refusals.check(path, position, pagesRefused(path))
+    // A time that nobody vouches for must not make a segment expire.
+    segment.isClockTrusted = last === undefined ? !isUnread : isClockTrusted(last)
     segment.lastAppendUs = last?.lastTimeUs ?? trailer?.lastTimeUs ?? lastEntry(segment.index)?.firstTimeUs ?? 0n
     return segment.lastAppendUs
   }

@@ -8,7 +8,7 @@ const failure = (code: string): EdgeError => new EdgeError('EDGE_IO', `${code} o
 
 function world() {
   const time = { nowMs: 0 }
-  const refusals = new Refusals({ monotonicUs: () => time.nowMs * 1000 }, 30_000)
+  const refusals = new Refusals({ monotonicUs: () => time.nowMs * 1000 }, 5000)
   const isWaitedFor = (position: number, code = 'EIO'): boolean => {
     try {
       refusals.check('p/1.seg', position, failure(code))
