@@ -68,12 +68,20 @@ async function failureIn(world: LogWorld, seed: number, length: number): Promise
 }
 
 const REFUSING = 'with folders of partitions that take no files for a while'
-type Met = 'kills' | 'cuts' | 'acks' | 'rots' | 'refusals'
+/** Beside what is drawn. */
+const LARGE = { largeRate: 0.2, purgeRate: 0.04 } as const
+type Met = 'kills' | 'cuts' | 'acks' | 'rots' | 'refusals' | 'outages'
 /** A world, and what must come up in it. */
 const WORLDS: readonly (readonly [where: string, options: WorldOptions, reached: readonly Met[]])[] = [
   ['', {}, ['kills', 'cuts', 'acks']],
   ['on a disk that wears out', WORN, ['kills', 'cuts', 'acks', 'rots']],
   ['with a large batch that is refused first after a power cut', { refusedLargeRate: 0.5 }, ['kills', 'cuts', 'acks']],
+  ['with many large batches beside purges', LARGE, ['kills', 'cuts', 'acks']],
+  [
+    'with a device that gives nothing for a while',
+    { outageRate: 0.02, isRotting: false, ...LARGE },
+    ['kills', 'cuts', 'acks', 'outages'],
+  ],
   [REFUSING, { refusalRate: 0.02 }, ['kills', 'cuts', 'acks', 'refusals']],
   [`${REFUSING}, on a disk that wears out`, { refusalRate: 0.02, ...WORN }, ['kills', 'cuts', 'acks', 'refusals']],
   [

@@ -62,6 +62,13 @@ test(`sealed, with folders of partitions that take no files for a while, no seed
   }
 })
 
+test(`sealed, with a device that gives nothing for a while, and large batches beside purges, no seed of ${seeds} from ${from} breaks an invariant`, async () => {
+  const options = { outageRate: 0.02, isRotting: false, largeRate: 0.1, purgeRate: 0.02 }
+  for (let seed = from; seed < from + seeds; seed++) {
+    await check(seed, (record) => recordingKeys([FIRST], true, record), steps, options)
+  }
+})
+
 test('seed 940176 stays clean: what a partition had to go on above was forgotten with the damaged file that told of it', async () => {
   await check(940176, (record) => recordingKeys([FIRST], true, record), 600)
 })

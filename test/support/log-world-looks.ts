@@ -65,3 +65,38 @@ export async function compare({ partition, known, end, read, how }: Look): Promi
   }
   return messageCount
 }
+
+export interface Opened {
+  readonly partition: LogPartition
+  /** The same in the life before. */
+  readonly before: LogPartition | undefined
+  readonly known: Known
+  /** What was only written may be gone. */
+  readonly isUnsafe: boolean
+  /** The open said that messages are missing. */
+  readonly isLossTold: boolean
+}
+
+/** What was promised is there after an open, and purged stays purged. @returns the end of the partition. */
+export function checkEnd({ partition, before, known, isUnsafe, isLossTold }: Opened): bigint {
+  const { key, watermark, logStartOffset } = partition
+  const { floorOffset: floor } = partition.spec
+  const end = max(watermark.writtenEnd, floor)
+  const promised = max(known.durableAck, max(before?.durableEnd ?? 0n, isUnsafe ? 0n : known.writtenAck))
+  const isExcused = known.damaged.some((range) => range.end >= end)
+  check(end >= promised || isExcused, 'J1', `key ${key}: end ${end}, floor ${floor}, promised ${promised}`)
+  check(end >= promised || isLossTold, 'J2', `key ${key}: end ${end}, promised ${promised}, not a word of it`)
+  check(logStartOffset >= known.purgedTo, 'J9', `key ${key}: purged to ${known.purgedTo}`)
+  check(floor <= known.droppableTo, 'J9', `key ${key}: floor ${floor} above ${known.droppableTo}`)
+  return end
+}
+
+/** The next offset is above every one seen; what was lost behind the end is forgotten. */
+export function goOnFrom({ key, nextOffset }: LogPartition, known: Known, end: bigint): void {
+  for (const offset of known.seen.keys())
+    check(nextOffset > offset, 'J5', `key ${key}: next ${nextOffset}, seen ${offset}`)
+  known.given = known.given.filter((each) => each.baseOffset < end)
+  if (known.writtenAck > end) known.writtenAck = end
+  if (known.durableAck > end) known.durableAck = end
+  known.settledCount = known.appendCount
+}

@@ -14,6 +14,12 @@ export interface WorldOptions {
   readonly areFilesRefusing?: boolean
   /** Part of the power cuts after which a large batch comes first and is refused. */
   readonly refusedLargeRate?: number
+  /** Part of the steps in which the device begins to refuse all reads for a while. */
+  readonly outageRate?: number
+  /** Part of the batches that are larger than the journal takes, beside those drawn. */
+  readonly largeRate?: number
+  /** Part of the steps in which a partition is purged, beside those drawn. */
+  readonly purgeRate?: number
   /** Part of the syncs that fail, instead of one drawn. */
   readonly syncFailureRate?: number
   /** Keys of the next open; plain when left out. */
@@ -29,4 +35,6 @@ export interface WorldCounts {
   /** Folders that were found to take no files. */
   refusals: number
   failures: number
+  /** Times at which the device gave nothing for a while. */
+  outages: number
 }

@@ -1,4 +1,5 @@
 /** What surrounds the engine in `log-world.ts`: a catalog whose floors take time to be durable. */
+import { EdgeError } from '../../src/errors.ts'
 import type { LogPartition } from '../../src/log/partition.ts'
 import type { DescriptorStore, HintStore, Jump, PartitionHint, PartitionSpec } from '../../src/log/ports.ts'
 import { LOG_SETTINGS, type LogSettings } from '../../src/log/settings.ts'
@@ -223,4 +224,15 @@ export function batchesIn(partitions: Iterable<LogPartition>, fileNumber: number
     }
   }
   return placed.sort((a, b) => a.from - b.from)
+}
+
+/** A log may have no room, behind a large batch or while one is given up. */
+export function isTaken(append: () => void): boolean {
+  try {
+    append()
+    return true
+  } catch (error) {
+    if (error instanceof EdgeError && error.code === 'EDGE_BACKPRESSURE') return false
+    throw error
+  }
 }

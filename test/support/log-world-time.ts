@@ -24,6 +24,8 @@ export class WorldTime {
   readonly #random: SeededRandom
   #process = new Process()
   #nowUs = 1_000_000
+  /** No timer runs out. */
+  areTimersHeld = false
   /** How often a disk that is waited for lets timers run out first. */
   stallRate = 0
   /** The wall clock is set now and then, forth and back. */
@@ -89,6 +91,7 @@ export class WorldTime {
 
   /** The next timer runs out. */
   timer(): void {
+    if (this.areTimersHeld) return
     const { timers } = this.#process
     timers.sort((a, b) => a.atUs - b.atUs)
     const next = timers.shift()

@@ -14,11 +14,12 @@ import { EdgeError } from '../../src/errors.ts'
 import type { Appended, Receipt } from '../../src/log/api.ts'
 import { type LogEngine, openEngine } from '../../src/log/engine.ts'
 import { plainCodec } from '../../src/log/io/block-codec.ts'
-import { isDone } from '../../src/log/io/file-system.ts'
+import { isDone, isShortage } from '../../src/log/io/file-system.ts'
 import type { LogPartition } from '../../src/log/partition.ts'
 import { type DamageParts, rot, rotMore, turnFolder } from './log-world-damage.ts'
-import { compare, see } from './log-world-looks.ts'
+import { checkEnd, compare, goOnFrom, see } from './log-world-looks.ts'
 import type { WorldCounts, WorldOptions } from './log-world-options.ts'
+import { Outages } from './log-world-outage.ts'
 import {
   check,
   drained,
@@ -26,9 +27,9 @@ import {
   FakeHints,
   type Given,
   ignore,
+  isTaken,
   JOURNAL_FILE_SIZE,
   Known,
-  max,
   SETTINGS,
 } from './log-world-parts.ts'
 import { ProducerModel } from './log-world-producers.ts'
@@ -48,7 +49,7 @@ const SOME_ROUNDS = 20
 export class LogWorld {
   readonly random: SeededRandom
   readonly disk: SimDisk
-  readonly counts: WorldCounts = { steps: 0, kills: 0, cuts: 0, acks: 0, rots: 0, refusals: 0, failures: 0 }
+  readonly counts: WorldCounts = { steps: 0, kills: 0, cuts: 0, acks: 0, rots: 0, refusals: 0, failures: 0, outages: 0 }
   /** What happened last, for the one who looks into a failure. */
   readonly trace: string[] = []
   readonly #options: WorldOptions
@@ -56,6 +57,7 @@ export class LogWorld {
   readonly #catalog: FakeCatalog
   readonly #known = new Map<number, Known>()
   readonly #time: WorldTime
+  readonly #outages: Outages
   #kill: () => void = () => {}
   #engine: LogEngine | undefined
   #bootId = 1
@@ -83,6 +85,11 @@ export class LogWorld {
     this.disk.syncFailureRate = options.syncFailureRate ?? this.disk.syncFailureRate
     if (this.random.chance(0.2)) this.disk.shortWriteRate = 0.005
     this.disk.areFilesRefusing = options.areFilesRefusing === true
+    const note = (text: string): void => this.#note(text)
+    this.#outages = new Outages(
+      { random: this.random, disk: this.disk, time: this.#time, note },
+      options.outageRate ?? 0,
+    )
     this.#catalog = new FakeCatalog(() => this.#time.process, this.random)
   }
 
@@ -97,6 +104,7 @@ export class LogWorld {
     await this.#settle()
     check(this.#heldUp === undefined, 'J18', this.#heldUp ?? '')
     this.counts.failures = this.disk.failureCount
+    this.counts.outages = this.#outages.count
   }
 
   get #live(): LogEngine {
@@ -117,13 +125,15 @@ export class LogWorld {
       await planned()
       return drained()
     }
-    const { rotRate = 0, refusalRate = 0 } = this.#options
+    const { rotRate = 0, refusalRate = 0, purgeRate = 0 } = this.#options
+    this.#outages.step(this.#live)
     if (refusalRate > 0 && this.random.chance(refusalRate)) turnFolder(this.#damageParts)
     if (rotRate > 0 && this.random.chance(rotRate)) this.#rot(rotMore)
     const roll = this.random.below(1000)
     const keys = [...this.#known.keys()]
     const key = keys[this.random.below(keys.length)]
     if (roll < 10 || key === undefined) this.#create()
+    else if (purgeRate > 0 && this.random.chance(purgeRate)) await this.#purge(key)
     else if (roll < 380) this.#append(key)
     else if (roll < 650) this.#time.turn()
     else if (roll < 870) this.#time.event()
@@ -176,10 +186,10 @@ export class LogWorld {
     }
     const batch = { count, baseOriginUs: 1n, recordsView }
     const appended: { value?: Appended } = {}
-    const isTaken = this.#isTaken(() => {
+    const hadRoom = isTaken(() => {
       appended.value = partition.append(batch, receipt, numbered?.tag)
     })
-    if (!isTaken || appended.value === undefined) {
+    if (!hadRoom || appended.value === undefined) {
       known.appendCount--
       return
     }
@@ -194,19 +204,10 @@ export class LogWorld {
     )
   }
 
-  /** A log may have no room, behind a large batch or while one is given up. */
-  #isTaken(append: () => void): boolean {
-    try {
-      append()
-      return true
-    } catch (error) {
-      if (error instanceof EdgeError && error.code === 'EDGE_BACKPRESSURE') return false
-      throw error
-    }
-  }
-
   /** Mostly small; now and then more than the journal takes. */
   readonly #payloadSize = (): number => {
+    const { largeRate = 0 } = this.#options
+    if (largeRate > 0 && this.random.chance(largeRate)) return LARGE_PAYLOAD
     if (this.random.chance(0.03)) return 2000 + this.random.below(3000)
     return this.random.chance(0.3) ? this.random.below(1200) : 8
   }
@@ -226,7 +227,7 @@ export class LogWorld {
     if (numbered === undefined || !this.#live.hasRoom(0)) return
     const tell = { value: (_isKept: boolean, _isDurable: boolean): void => {} }
     const receipt: Receipt = { settled: (error) => tell.value(error === null, true) }
-    if (!this.#isTaken(() => this.#live.producerTable.record(numbered.tag, receipt))) return
+    if (!isTaken(() => this.#live.producerTable.record(numbered.tag, receipt))) return
     tell.value = this.#producers.sent(numbered.lane, 1)
   }
 
@@ -270,7 +271,11 @@ export class LogWorld {
   /** A poll from the start: all given below the visible end and above the floor, in order, nothing else. */
   async #look(key: number, how = 'poll'): Promise<void> {
     const partition = this.#partition(key)
-    await this.#compare(partition, partition.visibleEnd, how)
+    try {
+      await this.#compare(partition, partition.visibleEnd, how)
+    } catch (error) {
+      if (!this.disk.isRefusingReads || !isShortage(error)) throw error
+    }
     const segments = [...this.#live.partitions.values()].flatMap((each) => each.segments)
     const held = segments.filter(({ index }) => index !== undefined).length
     check(held < 2 || !this.#isShortOfIndexes, 'J17', `${held} segments keep their index in memory`)
@@ -310,6 +315,7 @@ export class LogWorld {
 
   async #crash(how: 'kill' | 'cut' | 'stop'): Promise<void> {
     const before = this.#live
+    this.#outages.end()
     this.#note(how)
     this.#isClosing = true
     if (how === 'stop') await this.#time.finished(before.close())
@@ -384,22 +390,9 @@ export class LogWorld {
     this.#note(
       `opened key ${key}: ${partition.logStartOffset} ${partition.segmentEnd} ${partition.durableEnd} ${partition.watermark.writtenEnd} next ${partition.nextOffset} holes ${partition.holes.map((h) => `${h.from}-${h.end} ${h.reason}`)}`,
     )
-    const floor = partition.spec.floorOffset
-    const end = max(partition.watermark.writtenEnd, floor)
-    const promised = max(known.durableAck, max(before?.durableEnd ?? 0n, isUnsafe ? 0n : known.writtenAck))
-    const isExcused = known.damaged.some((range) => range.end >= end)
-    check(end >= promised || isExcused, 'J1', `key ${key}: end ${end}, floor ${floor}, promised ${promised}`)
-    check(end >= promised || this.#isLossTold, 'J2', `key ${key}: end ${end}, promised ${promised}, not a word of it`)
-    check(partition.logStartOffset >= known.purgedTo, 'J9', `key ${key}: purged to ${known.purgedTo}`)
-    check(floor <= known.droppableTo, 'J9', `key ${key}: floor ${floor} above ${known.droppableTo}`)
+    const end = checkEnd({ partition, before, known, isUnsafe, isLossTold: this.#isLossTold })
     await this.#compare(partition, end, 'open')
-    for (const offset of known.seen.keys()) {
-      check(partition.nextOffset > offset, 'J5', `key ${key}: next ${partition.nextOffset}, seen ${offset}`)
-    }
-    known.given = known.given.filter((each) => each.baseOffset < end)
-    if (known.writtenAck > end) known.writtenAck = end
-    if (known.durableAck > end) known.durableAck = end
-    known.settledCount = known.appendCount
+    goOnFrom(partition, known, end)
   }
 
   async #open(): Promise<void> {
@@ -462,6 +455,7 @@ export class LogWorld {
   /** Everything quiet and healthy: all that waits must get through, and the journal must come free again. */
   async #settle(): Promise<void> {
     this.#isClosing = true
+    this.#outages.end()
     this.disk.syncFailureRate = 0
     this.disk.shortWriteRate = 0
     this.disk.capacity = this.disk.usedBytes + 6_000_000

@@ -84,6 +84,8 @@ export class SimDisk {
   readonly refusing = new Set<string>()
   /** Nor is anything written there. */
   areFilesRefusing = false
+  /** Nothing is given that is asked for. */
+  isRefusingReads = false
   /** Writes and syncs that failed so far. */
   failureCount = 0
   #names = new Map<string, SimInode | 'folder'>()
@@ -406,6 +408,7 @@ class SimHandle implements LogFile {
   }
 
   read(targetView: Uint8Array, position: number): number {
+    if (this.#disk.isRefusingReads) throw new EdgeError('EDGE_IO', 'EIO on a read', { details: { code: 'EIO' } })
     const found = this.#inode.cache.view.subarray(position, position + targetView.length)
     targetView.set(found)
     return found.length
@@ -413,12 +416,19 @@ class SimHandle implements LogFile {
 
   /** Whatever the page cache has put out meanwhile is not. */
   readAtHand(targetView: Uint8Array, position: number): boolean {
+    if (this.#disk.isRefusingReads) return false
     return this.#disk.random.chance(0.5) && this.read(targetView, position) === targetView.length
   }
 
   readLater(target: Uint8Array, position: number): Promise<number> {
-    return new Promise((resolve) => {
-      this.#events.later('read', () => resolve(this.read(target, position)))
+    return new Promise((resolve, reject) => {
+      this.#events.later('read', () => {
+        try {
+          resolve(this.read(target, position))
+        } catch (error) {
+          reject(error)
+        }
+      })
     })
   }
 
