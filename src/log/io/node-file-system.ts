@@ -149,7 +149,8 @@ class NodeFile implements LogFile {
   }
 
   readAtHand(targetView: Uint8Array, position: number): boolean {
-    return readAtHand(this.#descriptor, targetView, position)
+    // Its descriptor may be another file's by now.
+    return !this.#isClosing && readAtHand(this.#descriptor, targetView, position)
   }
 
   readLater(target: Uint8Array, position: number): Promise<number> {

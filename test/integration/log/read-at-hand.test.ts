@@ -32,10 +32,14 @@ describe('a read of what is at hand', () => {
   })
 
   test('is none beyond the end of the file, nor of one that is closed', (context) => {
-    const file = createNodeFileSystem(folderWithFile(context)).open('file', 'existing')
+    const fileSystem = createNodeFileSystem(folderWithFile(context))
+    const file = fileSystem.open('file', 'existing')
     assert.equal(file.readAtHand(new Uint8Array(10), 99_995), false)
     assert.equal(file.readAtHand(new Uint8Array(10), 200_000), false)
     file.close()
+    // Gets the closed one's descriptor.
+    const next = fileSystem.open('file', 'existing')
+    context.after(() => next.close())
     assert.equal(file.readAtHand(new Uint8Array(10), 0), false)
   })
 })
