@@ -6,10 +6,11 @@ import { journalPath } from './io/journal-file.ts'
 import type { FoundJournal, UnopenedGroup } from './io/journal-recovery.ts'
 import { emptyFile } from './io/refuge.ts'
 import type { UnsoundHeader } from './io/segment-recovery.ts'
+import type { MissingJournal } from './missing-journal.ts'
 import type { LogPartition } from './partition.ts'
 import { partitionText, topicText } from './place-text.ts'
 import type { ReportFinding } from './ports.ts'
-import type { MissingJournal, Recovered } from './recovery.ts'
+import type { Recovered } from './recovery.ts'
 
 export interface Leftovers {
   /** Files that nothing can be made of, to be set aside. */

@@ -5,25 +5,24 @@
 
 import type { EdgeError } from '../errors.ts'
 import { GIB } from '../setting.ts'
+import { AgainGroups } from './again-groups.ts'
 import type { Durability, ProducerTag } from './api.ts'
 import { numberOf } from './catalog/layout.ts'
 import { BATCH_FLAG, BATCH_HEADER_SIZE, BATCH_KIND, decodeExternal, EXTERNAL_BODY_SIZE } from './core/batch-header.ts'
-import { createArea } from './core/byte-area.ts'
 import type { Checksum } from './core/checksum.ts'
-import { GROUP_FLAG, GROUP_HEADER_SIZE, PAGE_SIZE } from './core/journal-format.ts'
-import { type MissingFiles, missingFiles } from './core/journal-ledger.ts'
+import { GROUP_FLAG, PAGE_SIZE } from './core/journal-format.ts'
 import { earlier, later } from './core/offset.ts'
-import type { BatchFields } from './core/pending-batch.ts'
-import { type BatchOwner, PendingBatch } from './core/pending-batch.ts'
+import type { BatchOwner } from './core/pending-batch.ts'
 import { BLOCK_HEADER_SIZE, BLOCK_RAW_SIZE } from './core/segment-format.ts'
 import { JUMP } from './core/watermark.ts'
 import type { DirectoryEntry, FileSystem } from './io/file-system.ts'
-import { GroupBuilder, mergedGroup } from './io/group-buffer.ts'
+import type { GroupBuilder } from './io/group-buffer.ts'
 import { type DamageTally, type FoundBatch, type FoundJournal, visitBatches } from './io/journal-recovery.ts'
 import { refugeFolder } from './io/refuge.ts'
 import type { DamagedJournal } from './io/segment-extent.ts'
 import { type RecoveredSegments, recoverSegments, type UnsoundHeader } from './io/segment-recovery.ts'
 import type { StoreKeys } from './io/store-keys.ts'
+import { type MissingJournal, missingOf, noteMissing } from './missing-journal.ts'
 import type { LogPartition } from './partition.ts'
 import type { HintStore, Jump } from './ports.ts'
 
@@ -128,7 +127,7 @@ class Found {
 export function recoverPartitions(options: RecoveryOptions): Recovered {
   const found = new Map<number, Found>()
   const unknownKeys = new Map<number, number>()
-  const again = new AgainGroups(options)
+  const again = new AgainGroups(options.rules.isWrittenAgainInParts === true)
   const damage = visitBatches(options.journal, options.checksum, (batch) => {
     const { header } = batch
     const isProven = batch.isProven || options.isAllOnDisk || options.rules.isCacheTrusted === true
@@ -251,27 +250,6 @@ function damagedJournal({ index }: LogPartition, state: Found, damage: DamageTal
       return entry >= 0 && index.baseOffset(entry) >= from
     },
   }
-}
-
-/** Files of the journal that are not there, or not whole, though nothing in the others tells. */
-export interface MissingJournal extends MissingFiles, Pick<FoundJournal, 'cutShort'> {
-  /** Files that may be the missing ones, caught by a power cut while they were recycled: then nothing is lost. */
-  readonly garbledNames: readonly string[]
-}
-
-/** @param noted generations of the files when they last changed, as `HintStore` has them. */
-export function missingOf(journal: FoundJournal, noted: readonly number[]): MissingJournal {
-  const { generations, garbledNames, cutShort } = journal
-  return { ...missingFiles(noted, generations), garbledNames, cutShort }
-}
-
-/** What they held nobody knows: batches of any partition, up to the end. */
-function noteMissing(damage: DamageTally, { generations, cutShort }: MissingJournal, fileSize: number): void {
-  const cutBytes = cutShort.reduce((sum, { expectedSize, foundSize }) => sum + expectedSize - foundSize, 0)
-  const lostBytes = generations.length * fileSize + cutBytes
-  if (lostBytes === 0) return
-  damage.lostBytes += lostBytes
-  damage.lastSequence = Number.MAX_SAFE_INTEGER
 }
 
 /** @returns whether the batch goes on from what was there; else it was written twice. */
@@ -448,35 +426,4 @@ function offsetsIn(sizeBytes: number, leastSize: number): bigint {
 function isCleanStop({ scan }: FoundJournal): boolean {
   const last = scan.chain.at(-1)
   return last !== undefined && (last.header.flags & GROUP_FLAG.isCleanStop) !== 0
-}
-
-/** Unproven groups, copied out of their file to be written again. */
-class AgainGroups {
-  readonly #options: RecoveryOptions
-  readonly #groups = new Map<number, GroupBuilder>()
-
-  constructor(options: RecoveryOptions) {
-    this.#options = options
-  }
-
-  add(found: FoundBatch, owner: BatchOwner): void {
-    const { header } = found
-    const fields: BatchFields = header
-    const batch = new PendingBatch(owner, fields, header.baseOffset + BigInt(header.count), null)
-    batch.at = found.position
-    batch.size = found.size
-    this.#groupOf(found).addCopy(batch, found.area.bytes)
-  }
-
-  groups(): readonly GroupBuilder[] {
-    const groups = [...this.#groups.values()]
-    if (groups.length === 0 || this.#options.rules.isWrittenAgainInParts) return groups
-    return [mergedGroup(groups)]
-  }
-
-  #groupOf({ sequence, boot, groupLength }: FoundBatch): GroupBuilder {
-    const group = this.#groups.get(sequence) ?? new GroupBuilder(createArea(groupLength + GROUP_HEADER_SIZE), 0, boot)
-    this.#groups.set(sequence, group)
-    return group
-  }
 }
