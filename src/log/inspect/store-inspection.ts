@@ -161,7 +161,7 @@ export class StoreInspection {
       .find((each) => existsSync(each))
     if (path === undefined) {
       this.#tell(
-        'warn',
+        'error',
         METADATA_FILE,
         'is missing; the next start makes it anew, without users, tokens and most offsets',
       )

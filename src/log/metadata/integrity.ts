@@ -56,8 +56,9 @@ const MAX_PROBLEMS = 20
 
 /** @param path of the file; its `-wal` is taken along. */
 export function inspectDatabase(path: string, nativeBinding?: string): DatabaseReport {
-  const folder = mkdtempSync(join(tmpdir(), 'iggy-edge-check-'))
+  let folder: string | undefined
   try {
+    folder = mkdtempSync(join(tmpdir(), 'iggy-edge-check-'))
     const copy = join(folder, 'metadata.sqlite')
     for (const ending of SQLITE_ENDINGS) refuseOtherThanFile(path + ending)
     copyFileSync(path, copy)
@@ -66,7 +67,7 @@ export function inspectDatabase(path: string, nativeBinding?: string): DatabaseR
   } catch (error) {
     return { ...NO_DATABASE, problems: [messageOf(error)] }
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
   }
 }
 

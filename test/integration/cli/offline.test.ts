@@ -98,6 +98,12 @@ describe('a stopped store', () => {
     assert.equal(existsSync(join(folder, 'beyond.jsonl')), false)
   })
 
+  it('gives its messages on a machine that has no place for a copy of SQLite', async () => {
+    const { code, stdout, stderr } = await runCommand(wordsOf(`dump --data ${data} --output -`), { TMPDIR: '/none' })
+    assert.deepEqual([code, payloadsOf(stdout).length], [1, COUNT])
+    assert.match(stderr, /^not saved: metadata\.sqlite ENOENT.*'\/none/)
+  })
+
   it('is looked at until somebody interrupts', async () => {
     const signal = AbortSignal.abort('SIGINT')
     for (const line of [`check --data ${data}`, `dump --data ${data} --output ${join(folder, 'part.jsonl')}`])
@@ -129,6 +135,9 @@ describe('a stopped store', () => {
     const checked = await run(`check --data ${data}`)
     assert.equal(checked.code, 1)
     assert.match(checked.stdout, /ERROR {2}metadata\.sqlite .*not a database/)
+    rmSync(path)
+    const missing = await run(`check --data ${data}`)
+    assert.deepEqual([missing.code, /ERROR {2}metadata\.sqlite is missing/.test(missing.stdout)], [1, true])
     assert.equal(payloadsOf((await run(`dump --data ${data} --topic t --output -`)).stdout).length, COUNT)
     writeFileSync(path, whole)
   })

@@ -139,7 +139,12 @@ test('without any descriptor and without SQLite the messages come under made-up 
   using inspection = openInspection({ path })
   assert.deepEqual(await readAll(inspection), expectedNumbers())
   assert.match(inspection.topics[0]?.streamName ?? '', /^recovered-stream-/)
-  assert.equal(inspection.findings.filter(({ level }) => level === 'error').length, 2)
+  const errors = inspection.findings.filter(({ level }) => level === 'error')
+  assert.deepEqual(errors.map(({ path: each }) => each.replace(/^.*\//, '')).sort(), [
+    'metadata.sqlite',
+    'stream.json',
+    'topic.json',
+  ])
 })
 
 /** The files as a killed process leaves them, with an offset that the database does not have yet. */
