@@ -213,13 +213,21 @@ function takeOptions(
     const argument = findArgument(word, known)
     if (argument === undefined) throw unknownOption(word, command.path, known)
     const equals = word.indexOf('=')
-    if (argument.isFlag && equals < 0) values.set(argument.name, ['true'])
-    else {
+    if (argument.isFlag) {
+      if (isSwitchedOn(word, equals)) values.set(argument.name, ['true'])
+    } else {
       const value = equals >= 0 ? word.slice(equals + 1) : valueBehind(word, words[++i])
       values.set(argument.name, [...(values.get(argument.name) ?? []), value])
     }
   }
   return bare
+}
+
+/** `--fresh` and `--fresh=true`; `--fresh=false` must not delete anything. */
+function isSwitchedOn(word: string, equals: number): boolean {
+  const value = equals < 0 ? 'true' : word.slice(equals + 1)
+  if (value === 'true' || value === 'false') return value === 'true'
+  throw usageError(`${word.slice(0, equals)}: found "${value}", expected no value, true or false`)
 }
 
 function unknownOption(word: string, path: readonly string[], known: readonly Argument[]): EdgeError {

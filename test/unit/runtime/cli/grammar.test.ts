@@ -90,6 +90,17 @@ describe('command line grammar', () => {
 
   it('takes a value that begins with a dash behind an equals sign, and a dash alone', () => {
     assert.equal(parse('message send orders --key=-x').values.text('key'), '-x')
+  })
+
+  it('takes a switch that is given a value by its value', () => {
+    const isQuiet = (word: string) => parse(`topic get s ${word}`).values.has('quiet')
+    assert.deepEqual(['--quiet', '-q', '--quiet=true', '--quiet=false', ''].map(isQuiet), [
+      true,
+      true,
+      true,
+      false,
+      false,
+    ])
     assert.equal(parse('message send orders -m=-1').values.text('key'), '-1')
     assert.equal(parse('message send orders --key -').values.text('key'), '-')
   })
@@ -111,6 +122,7 @@ describe('command line grammar', () => {
     ['topic create orders events --hlep', /did you mean `--help`\?/],
     ['topic create orders events -x', /unknown option -x; see/],
     ['message send orders --key', /--key needs a value/],
+    ['topic get s --quiet=no', /--quiet: found "no", expected no value, true or false/],
     ['message send orders --key --quiet', /--key needs a value, found --quiet; .* --key=--quiet/],
     ['message send orders -m -q', /-m needs a value, found -q/],
     ['message send orders --key -- a', /--key needs a value, found --;/],
