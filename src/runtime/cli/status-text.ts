@@ -168,7 +168,7 @@ function findingsText({ findings, findings_not_listed: notListed }: OverviewView
   const told = findings.map(({ at_us: atUs, level, text, action }) => {
     return `${level === 'error' ? '!' : '-'} ${formatTime(BigInt(atUs))} ${textOf(text)}\n  -> ${action}`
   })
-  const more = Number(notListed) === 0 ? [] : [`and ${notListed} older ones`]
+  const more = Number(notListed) > 0 ? [`and ${notListed} older ones`] : []
   // What is over stays in the list, and would else be read as what is wrong now.
   return ['Found since the start, newest first; what is wrong now stands at the top:', ...told, ...more].join('\n')
 }
