@@ -55,4 +55,6 @@ export const SDK_DEFAULTS = {
   /** An edge that asks for a longer pause is asked again all the same: it may have meant another unit, or have got well since. */
   devicePauseMaxMs: 3_600_000,
   stableAfterMs: 60_000,
+  /** Who hangs up sooner is not dialed again at once, whatever `reestablish_after` says. */
+  leastAliveMs: 1000,
 } as const

@@ -189,7 +189,8 @@ export class Client implements Requester, AsyncDisposable {
   }
 
   async #stayConnected(): Promise<void> {
-    const { reconnectionRetries, reestablishAfterMs } = this.target.options
+    const { reconnectionRetries } = this.target.options
+    const reestablishAfterMs = Math.max(this.target.options.reestablishAfterMs, SDK_DEFAULTS.leastAliveMs)
     let failures = 0
     while (this.#state !== 'closed') {
       const connection = this.#connection
