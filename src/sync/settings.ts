@@ -40,7 +40,7 @@ export const SYNC_UPSTREAM_SETTINGS = {
     'Nor, after an attempt to which nothing answered, than this; an attempt sends some 500 bytes over TCP then, so longer saves bytes on metered links.',
   ),
   stable_after: duration(
-    { default: D.stableAfterMs, min: 0, max: HOUR_MS },
+    { default: D.stableAfterMs, min: SECOND_MS, max: HOUR_MS },
     'Pauses begin short again after a link has stood this long.',
   ),
   settle: duration(
