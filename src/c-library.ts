@@ -10,8 +10,14 @@ export function cFunctions<const T extends FunctionDefinitions>(signatures: T): 
   return foreignFunctions().dlopen(null, signatures).functions
 }
 
-/** Where the view's bytes lie in this process: they must not be given back before the call that is given this has ended. */
-export const addressOf = (view: NodeJS.ArrayBufferView): bigint => foreignFunctions().getRawPointer(view)
+/**
+ * @returns what tells where a view's bytes lie in this process: they must not be given back before the call that is given
+ *   this has ended.
+ * @throws {Error} when this Node has no `node:ffi`.
+ */
+export function addressing(): (view: NodeJS.ArrayBufferView) => bigint {
+  return foreignFunctions().getRawPointer
+}
 
 /**
  * Node warns at the first use that this interface may change, which tells whoever runs the edge nothing: its Node is pinned.

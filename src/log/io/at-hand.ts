@@ -3,7 +3,7 @@
  * 48 KB take 3 µs, where a read on the pool takes 70 from call to answer. Where this machine or its file system cannot say
  * what is at hand, nothing is.
  */
-import { addressOf, cFunctions } from '../../c-library.ts'
+import { addressing, cFunctions } from '../../c-library.ts'
 
 /** Fills `target` from `position` of the file on. @returns whether all of it was at hand; else nothing is known of `target`. */
 export type ReadAtHand = (descriptor: number, target: Uint8Array, position: number) => boolean
@@ -27,6 +27,7 @@ function nativeReadAtHand(): ReadAtHand | undefined {
     const { preadv2 } = cFunctions({
       preadv2: { arguments: ['i32', 'buffer', 'i32', 'i64', 'i32'], return: 'i64' },
     })
+    const addressOf = addressing()
     const vector = new BigUint64Array(VECTOR_BYTES / BigUint64Array.BYTES_PER_ELEMENT)
     return (descriptor, target, position) => {
       vector[0] = addressOf(target)
