@@ -20,6 +20,7 @@ export const LOGIN = frameOf({
   body: { username: 'iggy', password: 'iggy', version: '', context: '' },
 })
 export const PING = frameOf({ code: CODE.ping, body: null })
+export const JOIN = frameOf({ code: CODE.joinConsumerGroup, body: { stream: 's', topic: 't', group: 'g' } })
 export const POLL = frameOf({
   code: CODE.pollMessages,
   body: {

@@ -218,13 +218,18 @@ test('mutated requests to send never bring the server down', async () => {
   assert.ok(await isAlive(server))
 })
 
+/** What a poll of topic `t` of stream `s` answers with then is larger than sockets take at once. */
+async function storeLargeMessage({ broker }: TestHttp): Promise<void> {
+  const root = { dialect: 'http', userId: 0, client: null } as const
+  await broker.createStream(root, 's')
+  await broker.createTopic(root, 's', { name: 't', partitionCount: 1, options: {} })
+  const batch = encodeRecords([{ payload: new Uint8Array(8_000_000), originUs: 5n }])
+  broker.send(root, 's', 't', { kind: 'balanced' }, batch, { settled() {} })
+}
+
 test('what a peer does not read of its answer is counted, until it goes away', async (context) => {
   await using server = await startTestHttp()
-  const root = { dialect: 'http', userId: 0, client: null } as const
-  await server.broker.createStream(root, 's')
-  await server.broker.createTopic(root, 's', { name: 't', partitionCount: 1, options: {} })
-  const batch = encodeRecords([{ payload: new Uint8Array(8_000_000), originUs: 5n }])
-  server.broker.send(root, 's', 't', { kind: 'balanced' }, batch, { settled() {} })
+  await storeLargeMessage(server)
   let leftBytes = 0
   context.mock.method(server.broker, 'answersLeft', (changeBytes: number) => {
     leftBytes += changeBytes
@@ -239,11 +244,7 @@ test('what a peer does not read of its answer is counted, until it goes away', a
 
 test('requests sent in one piece are carried out one after another, each when the answer before it was taken', async (context) => {
   await using server = await startTestHttp()
-  const root = { dialect: 'http', userId: 0, client: null } as const
-  await server.broker.createStream(root, 's')
-  await server.broker.createTopic(root, 's', { name: 't', partitionCount: 1, options: {} })
-  const batch = encodeRecords([{ payload: new Uint8Array(8_000_000), originUs: 5n }])
-  server.broker.send(root, 's', 't', { kind: 'balanced' }, batch, { settled() {} })
+  await storeLargeMessage(server)
   const { mock } = context.mock.method(server.broker, 'poll')
   const socket = connect(server.http.port, '127.0.0.1')
   socket.pause()

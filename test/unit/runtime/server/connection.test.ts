@@ -6,7 +6,7 @@ import { CODE } from '../../../../src/sdk/wire/codes.ts'
 import { batchOf } from '../../../support/broker-world.ts'
 import { FakeTransport, openConnection } from '../../../support/connection-world.ts'
 import { eventually } from '../../../support/eventually.ts'
-import { frameOf, PING, POLL, send } from '../../../support/server-world.ts'
+import { frameOf, JOIN, PING, POLL, send } from '../../../support/server-world.ts'
 
 const STREAMS = frameOf({ code: CODE.getStreams, body: null })
 
@@ -71,7 +71,7 @@ describe('replies', () => {
     await it.ready()
     it.world.log.holdSyncs = true
     await it.world.broker.createGroup(it.world.root, 's', 't', 'g')
-    it.connection.receive(frameOf({ code: CODE.joinConsumerGroup, body: { stream: 's', topic: 't', group: 'g' } }))
+    it.connection.receive(JOIN)
     it.transport.writes.length = 0
     it.connection.receive(Buffer.concat([send(), send()]))
     it.world.clock.passMs(36_001)
@@ -281,7 +281,7 @@ describe('a slow peer', () => {
     await using it = await openConnection()
     await it.ready()
     await it.world.broker.createGroup(it.world.root, 's', 't', 'g')
-    it.connection.receive(frameOf({ code: CODE.joinConsumerGroup, body: { stream: 's', topic: 't', group: 'g' } }))
+    it.connection.receive(JOIN)
     const isMember = () => it.world.broker.group(it.world.root, 's', 't', 'g')?.members.length === 1
     it.transport.isSlow = true
     it.connection.receive(STREAMS)
@@ -369,7 +369,7 @@ describe('the end', () => {
     await using it = await openConnection()
     await it.ready()
     await it.world.broker.createGroup(it.world.root, 's', 't', 'g')
-    it.connection.receive(frameOf({ code: CODE.joinConsumerGroup, body: { stream: 's', topic: 't', group: 'g' } }))
+    it.connection.receive(JOIN)
     assert.equal(it.world.broker.group(it.world.root, 's', 't', 'g')?.members.length, 1)
     it.connection.closed()
     assert.equal(it.world.broker.group(it.world.root, 's', 't', 'g')?.members.length, 0)
@@ -379,7 +379,7 @@ describe('the end', () => {
     await using it = await openConnection()
     await it.ready()
     await it.world.broker.createGroup(it.world.root, 's', 't', 'g')
-    it.connection.receive(frameOf({ code: CODE.joinConsumerGroup, body: { stream: 's', topic: 't', group: 'g' } }))
+    it.connection.receive(JOIN)
     it.world.clock.passMs(36_001)
     await it.world.broker.maintain()
     it.connection.receive(PING)

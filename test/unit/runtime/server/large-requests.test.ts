@@ -11,7 +11,7 @@ import { Writer } from '../../../../src/sdk/wire/writer.ts'
 import { batchOf } from '../../../support/broker-world.ts'
 import { FakeTransport, openConnection } from '../../../support/connection-world.ts'
 import { eventually } from '../../../support/eventually.ts'
-import { frameOf, LOGIN, PING, send } from '../../../support/server-world.ts'
+import { frameOf, JOIN, LOGIN, PING, send } from '../../../support/server-world.ts'
 
 describe('large requests', () => {
   const head = (sizeBytes: number) => {
@@ -188,7 +188,7 @@ describe('large requests', () => {
     await using it = await openConnection()
     await it.ready()
     await it.world.broker.createGroup(it.world.root, 's', 't', 'g')
-    it.connection.receive(frameOf({ code: CODE.joinConsumerGroup, body: { stream: 's', topic: 't', group: 'g' } }))
+    it.connection.receive(JOIN)
     it.world.clock.passMs(3_600_000)
     await it.world.broker.maintain()
     it.connection.receive(send('x'.repeat(150_000)).subarray(0, 1000))

@@ -11,7 +11,7 @@ import { writeRequest } from '../../../../src/sdk/wire/vsr/frame.ts'
 import { Writer } from '../../../../src/sdk/wire/writer.ts'
 import type { BrokerWorld } from '../../../support/broker-world.ts'
 import { eventually } from '../../../support/eventually.ts'
-import { createServerWorld, frameOf, LOGIN, PING, POLL, send } from '../../../support/server-world.ts'
+import { createServerWorld, frameOf, JOIN, LOGIN, PING, POLL, send } from '../../../support/server-world.ts'
 
 class FakeStream implements ByteTransport {
   readonly kind = 'quic'
@@ -338,7 +338,7 @@ describe('the connection', () => {
     await using it = await connect()
     await it.ready()
     await it.world.broker.createGroup(it.world.root, 's', 't', 'g')
-    it.stream(frameOf({ code: CODE.joinConsumerGroup, body: { stream: 's', topic: 't', group: 'g' } }))
+    it.stream(JOIN)
     assert.equal(it.world.broker.group(it.world.root, 's', 't', 'g')?.members.length, 1)
     it.client.closed()
     assert.equal(it.world.broker.group(it.world.root, 's', 't', 'g')?.members.length, 0)
@@ -365,7 +365,7 @@ describe('the connection', () => {
     await using it = await connect()
     await it.ready()
     await it.world.broker.createGroup(it.world.root, 's', 't', 'g')
-    const join = it.stream(frameOf({ code: CODE.joinConsumerGroup, body: { stream: 's', topic: 't', group: 'g' } }))
+    const join = it.stream(JOIN)
     join.session?.closed()
     it.world.clock.passMs(36_001)
     await it.world.broker.maintain()
