@@ -31,6 +31,11 @@ export class RestartableEdge implements AsyncDisposable {
     return { tcp, websocket, quic, http }
   }
 
+  /** What it said since it was started last, oldest first. */
+  get lines(): readonly Record<string, unknown>[] {
+    return this.#edge.lines
+  }
+
   /** SIGKILL, and the same edge again. */
   async restart(): Promise<void> {
     await this.#edge.kill()

@@ -20,6 +20,8 @@ export interface ScenarioResult {
 const PROGRAM_TIMEOUT_MS = 4 * 60_000
 /** What of a program's stderr is shown when it ends before its scenarios do. */
 const KEPT_CHARACTERS = 2000
+/** What of the edge's log is shown beside a scenario that failed. */
+const KEPT_LINES = 20
 
 /**
  * @returns what came of each scenario the program finished, by name.
@@ -60,12 +62,18 @@ async function listen(
       if (message.ask !== 'restart') throw new Error(`the program asks for ${message.ask}`)
       await edge.restart()
       child.stdin.write('restarted\n')
-    } else results.set(message.scenario, message)
+    } else results.set(message.scenario, message.ok ? message : withEdgeLines(message, edge))
   }
   const [code] = await closed
   const missing = run.scenarios.filter((scenario) => !results.has(scenario))
   if (missing.length > 0) throw new Error(`it ended with ${code} before ${missing.join(', ')}:\n${errors}`)
   return results
+}
+
+/** Why a scenario failed may stand on the other side. */
+function withEdgeLines(result: ScenarioResult, edge: RestartableEdge): ScenarioResult {
+  const lines = edge.lines.slice(-KEPT_LINES).map((line) => JSON.stringify(line))
+  return { ...result, detail: [result.detail, 'the edge said last:', ...lines].join('\n') }
 }
 
 /** What is no JSON comes from a library's log and says nothing here. */

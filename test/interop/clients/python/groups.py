@@ -3,7 +3,19 @@
 import asyncio
 
 import apache_iggy as iggy
-from scenario import IS_VSR, PATIENCE, ask, consume, eventually, expect, expect_equal, expect_error, poll, send
+from scenario import (
+    IS_VSR,
+    PATIENCE,
+    ask,
+    consume,
+    eventually,
+    expect,
+    expect_equal,
+    expect_error,
+    poll,
+    send,
+    within,
+)
 
 PARTITIONS = 4
 
@@ -20,7 +32,7 @@ async def consumer_offsets(world):
             "stored", world.name, topic, auto_commit=iggy.AutoCommit.Disabled(), batch_length=3
         )
         iterator = consumer.iter_messages()
-        offset = (await asyncio.wait_for(anext(iterator), 10)).offset()
+        offset = (await within(10, anext(iterator), "a message for the member")).offset()
         return other, consumer, offset
 
     _, consumer, offset = await offsets_of_next_member()
@@ -94,7 +106,7 @@ async def consumer_groups(world):
     else:
         expect_equal({entry[2] for entry in everything}, set(sent), "every message came")
     stops["a"].set()
-    await asyncio.wait_for(tasks["a"], 15)
+    await within(15, tasks["a"], "member a ends")
     if IS_VSR:
         await clients["a"].leave_consumer_group(world.name, topic, "pair")
 
@@ -107,7 +119,7 @@ async def consumer_groups(world):
             [group.name for group in await client.get_consumer_groups(world.name, topic)], ["pair"], "listed groups"
         )
     stops["b"].set()
-    await asyncio.wait_for(tasks["b"], 15)
+    await within(15, tasks["b"], "member b ends")
     if IS_VSR:
         await client.delete_consumer_group(world.name, topic, "pair")
         expect_equal(await client.get_consumer_group(world.name, topic, "pair"), None, "a deleted group")
@@ -119,7 +131,7 @@ async def restart(world):
     producer = await world.connect()
     topic = await world.create_topic(producer, 2)
     acked, received = set(), {}
-    repeated, endings = [], []
+    repeated, endings, refusals = [], [], []
 
     async def keep(message):
         place = (message.partition_id(), message.offset())
@@ -153,14 +165,19 @@ async def restart(world):
                     await send(producer, world.name, topic, [f"message {number}"], number % 2)
                     acked.add(f"message {number}")
                     break
-                except Exception:  # the server is away: the same message again, later
+                except Exception as error:  # the server is away: the same message again, later
+                    refusals.append(error)
                     await asyncio.sleep(0.1)
 
     task = asyncio.create_task(follow(world, topic, keep) if world.transport == "http" else steady())
     await produce(0, 50)
     sending = asyncio.create_task(produce(50, 50))
     await ask("restart")
-    await asyncio.wait_for(sending, 45)
+
+    def of_sending():
+        return f"100 messages acknowledged across the restart, found {len(acked)}; last refusal {refusals[-1:]}"
+
+    await within(45, sending, of_sending)
     await produce(100, 50)
     expect_equal(len(acked), 150, "acknowledged messages")
 

@@ -12,7 +12,7 @@ import traceback
 from administration import ADMINISTRATION
 from messages import MESSAGES
 from groups import GROUPS
-from scenario import VERSION, NotAsExpected, World
+from scenario import VERSION, NotAsExpected, World, within
 
 SCENARIOS = {**ADMINISTRATION, **MESSAGES, **GROUPS}
 SCENARIO_SECONDS = 90
@@ -21,7 +21,7 @@ SCENARIO_SECONDS = 90
 async def run(name, world):
     """@returns whether the scenario held, and why not."""
     try:
-        await asyncio.wait_for(SCENARIOS[name](world), SCENARIO_SECONDS)
+        await within(SCENARIO_SECONDS, SCENARIOS[name](world), "the scenario ends")
     except NotAsExpected as error:
         return False, str(error)
     except Exception as error:

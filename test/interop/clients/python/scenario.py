@@ -82,6 +82,14 @@ async def eventually(condition, what, seconds=20.0):
         await asyncio.sleep(0.05)
 
 
+async def within(seconds, awaitable, what):
+    """@returns the result; `what` is a function or a text that says what did not come in time."""
+    try:
+        return await asyncio.wait_for(awaitable, seconds)
+    except asyncio.TimeoutError:
+        raise NotAsExpected(f"{what() if callable(what) else what}: not within {seconds} s") from None
+
+
 @dataclass
 class World:
     """The server under test as one transport reaches it."""
