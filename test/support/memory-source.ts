@@ -30,6 +30,12 @@ export class MemoryPartition implements SourcePartition {
     for (const callback of this.#callbacks) callback()
   }
 
+  /** As if an older copy of it had been restored: ends with the batch that ends there. */
+  restore(end: bigint): void {
+    while ((this.#batches.at(-1)?.baseOffset ?? -1n) >= end) this.#batches.pop()
+    this.durableEnd = end
+  }
+
   read(fromOffset: bigint, maxCount: number, maxBytes: number): SourceRead {
     const batches: StoredBatch[] = []
     let next = fromOffset

@@ -153,6 +153,9 @@ export class LinkWorld {
       case 'wake':
         this.#time.after(effect.atUs - this.#time.nowUs, () => this.#feed(partition, { type: 'woken' }))
         return
+      case 'compare':
+        this.#feed(partition, { type: 'compared', ticket: effect.ticket, isSame: true })
+        return
       case 'read':
         this.#withSlot(partition, () => {
           this.#time.after(this.#random.below(this.#jitterUs), () => this.#read(partition, effect))
@@ -377,5 +380,10 @@ function poll({ upstream }: WorldPartition, request: TailRequest, messageBytes: 
   const from = request.kind === 'last' ? Math.max(0, upstream.length - request.count) : Number(request.offset)
   const ids = upstream.slice(from, from + request.count)
   const messages = ids.map((id, index) => ({ offset: BigInt(from + index), id }))
-  return { currentOffset: BigInt(Math.max(0, upstream.length - 1)), messages, sizeBytes: ids.length * messageBytes }
+  return {
+    currentOffset: BigInt(Math.max(0, upstream.length - 1)),
+    messages,
+    sizeBytes: ids.length * messageBytes,
+    contentAt: () => ({ payloadBytes: messageBytes, payloadSum: 0, originUs: null }),
+  }
 }

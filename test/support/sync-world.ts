@@ -8,6 +8,7 @@ import type { FailureKind } from '../../src/sync/core/failure.ts'
 import { Forwarder } from '../../src/sync/core/forwarder.ts'
 import type { Effect, Input, Report } from '../../src/sync/core/forwarder-protocol.ts'
 import { idPrefix, messageId, splitMessageId } from '../../src/sync/core/message-id.ts'
+import type { RecordContent } from '../../src/sync/core/record-content.ts'
 import type { TailPage, TailRequest } from '../../src/sync/core/tail.ts'
 import type { Cursor } from '../../src/sync/ports.ts'
 import { EventQueue } from './event-queue.ts'
@@ -44,6 +45,8 @@ export interface WorldOptions {
   readonly remakesTopic: number
   /** The topic is full for one send, which is confirmed and not kept, and has room for the next. */
   readonly dropsConfirmed: number
+  /** An older copy of the edge's data takes the place of what it had; it grows on from there with other records. */
+  readonly restores: number
 }
 
 const STORE_ID = new Uint8Array(16).fill(7)
@@ -63,6 +66,8 @@ export class SyncWorld {
   /** The upstream partition: ids by offset; `start` is the oldest it keeps. */
   upstream: bigint[] = []
   upstreamStart = 0
+  /** Which life of the edge's data each of them is of. */
+  readonly #upstreamLives: number[] = []
   logStart = 0n
   /** Of what is known to be synced. */
   durableEnd = 0n
@@ -71,6 +76,10 @@ export class SyncWorld {
   sentOnWire = 0
   droppedSends = 0
   #appendedEnd = 0n
+  /** By offset. */
+  readonly #lives: number[] = []
+  #dataLife = 0
+  #copy: { readonly end: bigint; readonly cursor: Cursor | undefined } | null = null
   /** After a kill the last records wait to be written again. */
   #isUnproven = false
   #savedCursor: Cursor | undefined
@@ -106,6 +115,27 @@ export class SyncWorld {
     return new Set(ids.filter(({ prefix }) => prefix !== FOREIGN_PREFIX).map(({ offset }) => offset))
   }
 
+  /** What the local log has and the upstream has not: another record may lie there under the same id. */
+  get missingOffsets(): number[] {
+    const there = this.#timesUpstream()
+    return this.#lives.flatMap((life, offset) => (there.has(`${offset} ${life}`) ? [] : [offset]))
+  }
+
+  /** How many records came again. */
+  get againCount(): number {
+    return [...this.#timesUpstream().values()].reduce((sum, times) => sum + times - 1, 0)
+  }
+
+  #timesUpstream(): Map<string, number> {
+    const times = new Map<string, number>()
+    for (const [index, id] of this.upstream.entries()) {
+      const { prefix, offset } = splitMessageId(id)
+      const record = `${offset} ${this.#upstreamLives[index]}`
+      if (prefix !== FOREIGN_PREFIX) times.set(record, (times.get(record) ?? 0) + 1)
+    }
+    return times
+  }
+
   /** Appends `total` records over simulated time among faults, then lets the world come to rest. */
   run(total: number): void {
     this.#at(1000, () => this.#linkUp())
@@ -138,9 +168,11 @@ export class SyncWorld {
     if (random.chance(options.cutLink)) this.#linkDown()
     if (random.chance(options.killUpstream)) this.#killUpstream()
     if (random.chance(options.killEdge)) this.#killEdge()
-    if (random.chance(options.foreignWrites)) this.upstream.push((FOREIGN_PREFIX << 64n) | BigInt(this.upstream.length))
+    if (random.chance(options.foreignWrites)) this.#keep((FOREIGN_PREFIX << 64n) | BigInt(this.upstream.length), 0)
     if (random.chance(options.upstreamExpires)) this.#expire()
     if (random.chance(options.remakesTopic)) this.#remakeTopic()
+    // No chance is drawn where there is none: the known seeds stay what they are.
+    if (options.restores > 0 && random.chance(options.restores)) this.#restore()
   }
 
   // ---- edge ------------------------------------------------------------------------------------------------------------
@@ -163,8 +195,12 @@ export class SyncWorld {
 
   #append(): void {
     this.#appendedEnd += 1n
+    this.#lives.push(this.#dataLife)
     if (!this.#isUnproven) this.durableEnd = this.#appendedEnd
     if (this.random.chance(0.2)) this.#savedCursor = this.cursor
+    if (this.options.restores > 0 && this.random.chance(0.1)) {
+      this.#copy = { end: this.#appendedEnd, cursor: this.#savedCursor }
+    }
     if (this.options.hasRetention && this.random.chance(0.05)) this.#retain()
     this.#feed({ type: 'appended', logStart: this.logStart, durableEnd: this.durableEnd })
   }
@@ -177,11 +213,30 @@ export class SyncWorld {
 
   #killEdge(): void {
     this.#linkDown()
-    this.#edgeLife += 1
-    this.cursor = this.random.chance(this.options.losesCursor) ? undefined : this.#savedCursor
-    this.#savedCursor = this.cursor
+    const cursor = this.random.chance(this.options.losesCursor) ? undefined : this.#savedCursor
     if (this.random.chance(this.options.leavesUnproven)) this.#doubtLast()
+    this.#startAgain(cursor)
+  }
+
+  #startAgain(cursor: Cursor | undefined): void {
+    this.#edgeLife += 1
+    this.cursor = cursor
+    this.#savedCursor = cursor
     this.forwarder = this.#startForwarder()
+  }
+
+  #restore(): void {
+    if (this.#copy === null) return
+    this.#linkDown()
+    // By the time it is done, what was on its way has arrived or never will.
+    this.#upstreamLife += 1
+    const { end, cursor } = this.#copy
+    this.#lives.length = Number(end)
+    this.#dataLife += 1
+    this.#appendedEnd = end
+    this.durableEnd = end
+    this.#savedCursor = cursor
+    this.#startAgain(cursor)
   }
 
   /** Nothing proves that the last records are synced: the disk takes them again later. */
@@ -214,6 +269,11 @@ export class SyncWorld {
           if (life === this.#edgeLife) this.#feed({ type: 'woken' })
         })
         return
+      case 'compare': {
+        const isSame = effect.content.payloadSum === this.#lives[Number(effect.offset)]
+        this.#feed({ type: 'compared', ticket: effect.ticket, isSame })
+        return
+      }
       case 'read':
         this.#lastRead = this.#plan(effect.fromOffset, effect.bounds.maxCount)
         this.#at(this.random.below(2000), () => {
@@ -309,6 +369,7 @@ export class SyncWorld {
     this.#upstreamLife += 1
     const forgotten = this.random.below(this.options.forgetsUpTo + 1)
     this.upstream.length = Math.max(this.upstreamStart, this.upstream.length - forgotten)
+    this.#upstreamLives.length = this.upstream.length
     this.#linkDown()
   }
 
@@ -330,23 +391,28 @@ export class SyncWorld {
   #remakeTopic(): void {
     this.#topicLife += 1
     this.upstream = []
+    this.#upstreamLives.length = 0
     this.upstreamStart = 0
     this.#at(this.random.below(LOOK_US), () => this.#feed({ type: 'topic-lost' }))
   }
 
+  #keep(id: bigint, life: number): void {
+    this.upstream.push(id)
+    this.#upstreamLives.push(life)
+  }
+
   /** I2 and I3, at the moment they would break. */
-  #appendUpstream(id: bigint): void {
+  #appendUpstream(id: bigint, life: number): void {
     const { prefix, offset } = splitMessageId(id)
     const before = this.upstream.findLast((other) => splitMessageId(other).prefix === prefix)
     if (before !== undefined && splitMessageId(before).offset >= offset) {
       throw new Error(`seed ${this.options.seed}: upstream gets ${offset} after ${splitMessageId(before).offset}`)
     }
-    this.upstream.push(id)
+    this.#keep(id, life)
   }
 
   #isFull(): boolean {
     const { dropsConfirmed } = this.options
-    // No chance is drawn where there is none: the known seeds stay what they are.
     return dropsConfirmed > 0 && this.#areFaultsOn && this.random.chance(dropsConfirmed)
   }
 
@@ -358,7 +424,12 @@ export class SyncWorld {
     const count = Math.min(request.count, 1 + this.random.below(request.count * 2))
     const ids = this.upstream.slice(from, from + count)
     const messages = ids.map((id, index) => ({ offset: BigInt(from + index), id }))
-    return { currentOffset: BigInt(Math.max(0, this.upstream.length - 1)), messages, sizeBytes: 0 }
+    const contentAt = (offset: bigint): RecordContent => ({
+      payloadBytes: 1,
+      payloadSum: this.#upstreamLives[Number(offset)] ?? 0,
+      originUs: null,
+    })
+    return { currentOffset: BigInt(Math.max(0, this.upstream.length - 1)), messages, sizeBytes: 0, contentAt }
   }
 
   #send(effect: Extract<Effect, { type: 'send' }>): void {
@@ -366,6 +437,7 @@ export class SyncWorld {
     if (read === null) throw new Error('sends without a read')
     const offsets: bigint[] = []
     for (let offset = read.from; offset < read.end; offset++) offsets.push(offset)
+    const lives = offsets.map((offset) => this.#lives[Number(offset)] ?? 0)
     const { ticket } = effect
     this.#request(() => {
       if (offsets.some((offset) => this.options.deadly.has(offset))) {
@@ -379,7 +451,10 @@ export class SyncWorld {
       }
       const base = BigInt(this.upstream.length)
       if (this.#isFull()) this.droppedSends += 1
-      else for (const offset of offsets) this.#appendUpstream(messageId(effect.idPrefix, offset))
+      else {
+        for (const [index, offset] of offsets.entries())
+          this.#appendUpstream(messageId(effect.idPrefix, offset), lives[index] ?? 0)
+      }
       return { type: 'confirmed', ticket, upstreamBaseOffset: this.options.tellsBaseOffset ? base : null }
     }, ticket)
   }

@@ -7,6 +7,7 @@ import type { FailureKind } from './failure.ts'
 import type { ForwarderCounters } from './forwarder-counters.ts'
 import type { ForwarderState } from './forwarder-state.ts'
 import type { Finding } from './reconcile.ts'
+import type { RecordContent } from './record-content.ts'
 import type { TailPage, TailRequest } from './tail.ts'
 
 export type Input =
@@ -16,6 +17,8 @@ export type Input =
   /** Another incarnation: a topic of that name that was made anew. */
   | { readonly type: 'topic-ready'; readonly ticket: number; readonly incarnation: string }
   | { readonly type: 'tail'; readonly ticket: number; readonly page: TailPage }
+  /** Whether the local log has that record at that offset; true where it cannot tell. */
+  | { readonly type: 'compared'; readonly ticket: number; readonly isSame: boolean }
   | { readonly type: 'read'; readonly ticket: number; readonly read: ReadSummary }
   /** Less than the batch may be sent now: others have used the budget up that it was read for. */
   | { readonly type: 'over-budget'; readonly ticket: number }
@@ -50,6 +53,7 @@ export type Effect =
   /** Anew: the upstream itself is asked which topic it is, whatever the link knows of it. */
   | { readonly type: 'ensure-topic'; readonly ticket: number; readonly isAnew: boolean }
   | { readonly type: 'poll-tail'; readonly ticket: number; readonly request: TailRequest }
+  | { readonly type: 'compare'; readonly ticket: number; readonly offset: bigint; readonly content: RecordContent }
   | { readonly type: 'read'; readonly ticket: number; readonly fromOffset: bigint; readonly bounds: BatchBounds }
   /** First answered by `sent`, or by `over-budget`, after which nothing is sent. A batch under suspicion needs the link for itself. */
   | { readonly type: 'send'; readonly ticket: number; readonly idPrefix: bigint; readonly suspicion: number }

@@ -13,25 +13,17 @@ import type { EdgeError } from '../../errors.ts'
 import { Backoff } from '../../sdk/index.ts'
 import type { Cursor } from '../ports.ts'
 import { Alignment } from './alignment.ts'
+import { Examination, type ExaminationStep } from './examination.ts'
 import { isOutcomeUnknown } from './failure.ts'
 import { Forgetting } from './forgetting.ts'
 import { ForwarderCounters } from './forwarder-counters.ts'
-import type {
-  Effect,
-  Failure,
-  ForwarderOptions,
-  ForwarderView,
-  Input,
-  Question,
-  ReadSummary,
-  Report,
-} from './forwarder-protocol.ts'
+import { ForwarderOutbox } from './forwarder-outbox.ts'
+import type { Effect, Failure, ForwarderOptions, ForwarderView, Input, ReadSummary } from './forwarder-protocol.ts'
 import { type ForwarderState, LOOKS_BY_ITSELF, NEEDING_SLOT } from './forwarder-state.ts'
 import { KNOWN_INCARNATIONS } from './message-id.ts'
 import { OffsetRanges } from './offset-ranges.ts'
-import { type Finding, reconcile } from './reconcile.ts'
+import { type Finding, reconcile, withIncarnation } from './reconcile.ts'
 import { Refusals } from './refusals.ts'
-import type { TailPage, TailVerdict } from './tail.ts'
 import { anchorOf, TailSearch } from './tail-search.ts'
 
 export class Forwarder {
@@ -47,7 +39,6 @@ export class Forwarder {
   #sentEnd: bigint
   #state: ForwarderState = 'offline'
   #progressUs: number
-  #ticket = 0
   #cursor: Cursor | undefined
   #incarnation: number
   #logStart: bigint
@@ -65,13 +56,14 @@ export class Forwarder {
   #upstreamBase = 0n
   #isLinkUp = false
   readonly #search: TailSearch
+  readonly #examination: Examination
   /** A send below `end` may be on its way since then. */
   #doubt: { sinceUs: number; end: bigint; count: number } | null
   #read: ReadSummary | null = null
   #readFrom = 0n
   #wakeAtUs: number | null = null
   #reason: EdgeError | null = null
-  #effects: Effect[] = []
+  readonly #outbox = new ForwarderOutbox()
 
   constructor(options: ForwarderOptions, nowUs: number) {
     this.#options = options
@@ -79,6 +71,7 @@ export class Forwarder {
     this.#refusals = new Refusals(options)
     this.#progressUs = nowUs
     this.#search = new TailSearch(options.tailPageCount)
+    this.#examination = new Examination(this.#search)
     this.#cursor = options.cursor
     this.#incarnation = options.cursor?.incarnation ?? 0
     this.#logStart = options.logStart
@@ -100,7 +93,7 @@ export class Forwarder {
 
   /** False for a question that was given up since: its answer would find nobody. */
   awaits(ticket: number): boolean {
-    return ticket === this.#ticket
+    return this.#outbox.awaits(ticket)
   }
 
   view(): ForwarderView {
@@ -117,14 +110,13 @@ export class Forwarder {
   }
 
   step(input: Input, nowUs: number): Effect[] {
-    this.#effects = []
     // An answer to a question that was given up since: the tail read that followed knows better.
-    if ('ticket' in input && !this.awaits(input.ticket)) return this.#effects
+    if ('ticket' in input && !this.awaits(input.ticket)) return []
     const before = this.#nextOffset
     const hadWork = before < this.#durableEnd
     this.#take(input, nowUs)
     if (this.#nextOffset > before || !hadWork) this.#progressUs = nowUs
-    return this.#effects
+    return this.#outbox.take()
   }
 
   #take(input: Input, nowUs: number): void {
@@ -147,7 +139,10 @@ export class Forwarder {
         this.#startScan(nowUs)
         break
       case 'tail':
-        this.#tail(input.page, nowUs)
+        this.#examined(this.#examination.accept(input.page), nowUs)
+        break
+      case 'compared':
+        this.#examined(this.#examination.compared(input.isSame), nowUs)
         break
       case 'read':
         this.#readDone(input.read, nowUs)
@@ -189,7 +184,7 @@ export class Forwarder {
     if (this.#state === 'sending') this.#sendLost(error, nowUs)
     if (this.#state === 'in-doubt') this.#search.failed(error.code)
     this.#enter('offline')
-    this.#ticket += 1
+    this.#outbox.giveUp()
   }
 
   #resolve(isAnew = false): void {
@@ -199,7 +194,7 @@ export class Forwarder {
     }
     this.#enter('resolving')
     this.#isTopicAsked = isAnew
-    this.#ask({ type: 'ensure-topic', isAnew })
+    this.#outbox.ask({ type: 'ensure-topic', isAnew })
   }
 
   /** What is sent from now on may reach another topic of that name: the tail is read first. */
@@ -223,23 +218,32 @@ export class Forwarder {
     // Where nothing can be there, the newest message is read for its offset alone.
     const maxCount = this.#wasNeverSent ? 1 : tailScanMaxCount
     const anchor = anchorOf(this.#cursor, this.#hasReconciled && this.#doubt === null)
-    this.#ask({ type: 'poll-tail', request: this.#search.begin({ prefixes, maxCount, anchor }, nowUs) })
+    const known = {
+      incarnation: this.#incarnation,
+      confirmedAt: this.#cursor?.upstreamOffset ?? null,
+      confirmedEnd: (this.#cursor?.confirmedOffset ?? -1n) + 1n,
+      logStart: this.#logStart,
+      sendableEnd: most(this.#sentEnd, this.#nextOffset),
+    }
+    this.#examined(this.#examination.begin({ prefixes, maxCount, anchor }, { prefixes, ...known }, nowUs), nowUs)
   }
 
   get #wasNeverSent(): boolean {
     return this.#cursor === undefined && this.#openedEnd === 0n && !this.#hasReconciled
   }
 
-  #tail(page: TailPage, nowUs: number): void {
-    const next = this.#search.accept(page)
-    if (next === null) return
-    if ('count' in next) this.#ask({ type: 'poll-tail', request: next })
-    else this.#reconcile(next, nowUs)
+  #examined(step: ExaminationStep | null, nowUs: number): void {
+    if (step === null) return
+    if (step.type === 'done') this.#reconcile(step, nowUs)
+    else if (step.type === 'poll-tail' || step.offset < this.#durableEnd) this.#outbox.ask(step)
+    // Until it can be read nothing lies behind it that could be sent.
+    else this.#settleUntil(nowUs + this.#options.settleUs)
   }
 
-  #reconcile(verdict: TailVerdict, nowUs: number): void {
+  #reconcile({ verdict, partsAt }: Extract<ExaminationStep, { type: 'done' }>, nowUs: number): void {
     const resume = reconcile({
       verdict,
+      partsAt,
       cursor: this.#cursor,
       isCursorFresh: this.#hasReconciled,
       isTopicNew: this.#hasReconciled && this.#topicIncarnation !== this.#comparedIncarnation,
@@ -248,15 +252,13 @@ export class Forwarder {
       inDoubt: this.#doubt,
       incarnation: this.#incarnation,
       logStart: this.#logStart,
-      sendableEnd: most(this.#sentEnd, this.#nextOffset),
       isGivenUp: (from, end) => this.#givenUp.covers(from, end),
     })
     const doubt = this.#doubt
     if (doubt !== null && resume.nextOffset < doubt.end) {
       const settledUs = doubt.sinceUs + this.#options.settleUs
       if (this.#search.startedUs < settledUs) {
-        this.#enter('settling')
-        this.#wakeAt(settledUs)
+        this.#settleUntil(settledUs)
         return
       }
     }
@@ -285,11 +287,16 @@ export class Forwarder {
     else this.#block(vain, nowUs)
   }
 
+  #settleUntil(atUs: number): void {
+    this.#enter('settling')
+    this.#wakeAt(atUs)
+  }
+
   #account(finding: Finding): void {
     if (finding.kind === 'agreed') return
     if (finding.kind === 'forgotten') this.#counters.resentCount += finding.end - finding.from
     // Records found after a lost answer, or a restart, are no news.
-    if (finding.kind !== 'recovered') this.#report(finding)
+    if (finding.kind !== 'recovered') this.#outbox.report(finding)
   }
 
   // ---- sending ---------------------------------------------------------------------------------------------------------
@@ -306,7 +313,7 @@ export class Forwarder {
     }
     this.#enter('reading')
     this.#readFrom = this.#nextOffset
-    this.#ask({ type: 'read', fromOffset: this.#nextOffset, bounds: this.#refusals.bounds })
+    this.#outbox.ask({ type: 'read', fromOffset: this.#nextOffset, bounds: this.#refusals.bounds })
   }
 
   #readDone(read: ReadSummary, nowUs: number): void {
@@ -318,7 +325,7 @@ export class Forwarder {
       // Not on its way yet: what becomes of the link until then neither leaves it in doubt nor speaks against it.
       this.#enter('paused')
       const suspicion = this.#refusals.suspicionOf(this.#readFrom)
-      this.#ask({ type: 'send', idPrefix: this.#options.idPrefix(this.#incarnation), suspicion })
+      this.#outbox.ask({ type: 'send', idPrefix: this.#options.idPrefix(this.#incarnation), suspicion })
     } else if (read.nextOffset > this.#nextOffset) {
       this.#passHole(read)
       this.#skipTo(read.nextOffset)
@@ -371,7 +378,7 @@ export class Forwarder {
     const wasSending = this.#state === 'sending'
     const read = this.#read
     this.#reason = failure.error
-    if (failure.kind === 'missing') this.#effects.push({ type: 'topic-missing' })
+    if (failure.kind === 'missing') this.#outbox.topicMissing()
     if (wasSending && failure.kind === 'lost') this.#sendLost(failure.error, nowUs)
     else if (wasSending && isOutcomeUnknown(failure.kind)) this.#markDoubt(nowUs)
     if (this.#state === 'in-doubt') this.#search.failed(failure.error.code)
@@ -400,7 +407,7 @@ export class Forwarder {
       return
     }
     this.#enter('quarantining', reason)
-    this.#ask({ type: 'keep-dead-letter', offset: this.#readFrom, reason })
+    this.#outbox.ask({ type: 'keep-dead-letter', offset: this.#readFrom, reason })
   }
 
   #deadLetterKept(): void {
@@ -409,7 +416,7 @@ export class Forwarder {
     if (this.#state !== 'quarantining' || read === null || reason === null) return
     this.#refusals.gaveUp()
     this.#counters.deadLetterCount += 1n
-    this.#report({ kind: 'dead-letter', offset: this.#readFrom, reason })
+    this.#outbox.report({ kind: 'dead-letter', offset: this.#readFrom, reason })
     this.#passHole(read)
     this.#skipTo(read.nextOffset)
     this.#backoff.reset()
@@ -426,7 +433,7 @@ export class Forwarder {
   #block(reason: EdgeError, nowUs: number): void {
     const isNews = this.#counters.blockedBy !== reason.code
     this.#counters.blockedBy = reason.code
-    if (isNews) this.#report({ kind: 'blocked', reason })
+    if (isNews) this.#outbox.report({ kind: 'blocked', reason })
     this.#enter('blocked', reason)
     this.#wakeAt(nowUs + this.#options.blockedRetryUs)
   }
@@ -441,7 +448,7 @@ export class Forwarder {
   /** Local retention dropped records that were not sent. */
   #giveUpGap(end: bigint): void {
     this.#counters.gapCount += end - this.#nextOffset
-    this.#report({ kind: 'gap', from: this.#nextOffset, end })
+    this.#outbox.report({ kind: 'gap', from: this.#nextOffset, end })
     this.#skipTo(end)
   }
 
@@ -449,7 +456,7 @@ export class Forwarder {
   #passHole({ hole }: ReadSummary): void {
     if (hole === null) return
     this.#counters.unreadableCount += hole.end - hole.from
-    this.#report({ kind: 'hole', ...hole })
+    this.#outbox.report({ kind: 'hole', ...hole })
   }
 
   /** Moves over records that are not upstream and will not be. */
@@ -460,13 +467,12 @@ export class Forwarder {
   }
 
   #cursorAt(confirmedOffset: bigint, upstreamOffset: bigint | null): Cursor {
-    const cursor = { confirmedOffset, upstreamOffset }
-    return this.#incarnation === 0 ? cursor : { ...cursor, incarnation: this.#incarnation }
+    return withIncarnation({ confirmedOffset, upstreamOffset }, this.#incarnation)
   }
 
   #commit(cursor: Cursor): void {
     this.#cursor = cursor
-    this.#effects.push({ type: 'commit-cursor', cursor })
+    this.#outbox.commit(cursor)
   }
 
   #enter(state: ForwarderState, reason: EdgeError | null = null): void {
@@ -478,18 +484,9 @@ export class Forwarder {
     else if (state === 'caught-up' || state === 'reading') this.#reason = null
   }
 
-  #ask(question: Question): void {
-    this.#ticket += 1
-    this.#effects.push({ ...question, ticket: this.#ticket })
-  }
-
   #wakeAt(atUs: number): void {
     this.#wakeAtUs = atUs
-    this.#effects.push({ type: 'wake', atUs })
-  }
-
-  #report(report: Report): void {
-    this.#effects.push({ type: 'report', report })
+    this.#outbox.wakeAt(atUs)
   }
 }
 

@@ -12,7 +12,7 @@ const MASK_64 = 0xffffffffffffffffn
 const STORE_ID_BYTES = 16
 
 /** Incarnations that a search of the tail recognises beside the current one. */
-export const KNOWN_INCARNATIONS = 4
+export const KNOWN_INCARNATIONS = 16
 
 /**
  * @param storeId the 16 random bytes of the data folder.

@@ -4,7 +4,8 @@ import { MAX_USER_HEADERS_BYTES } from '../../sdk/wire/batch.ts'
 import { headerValueOf, stringHeader } from '../../sdk/wire/header-values.ts'
 import { decodeUserHeaders, encodeUserHeaders } from '../../sdk/wire/user-headers.ts'
 
-const ORIGIN_KEY = stringHeader('edge-origin-us')
+export const ORIGIN_KEY_TEXT = 'edge-origin-us'
+const ORIGIN_KEY = stringHeader(ORIGIN_KEY_TEXT)
 const ORIGIN_KEY_HEX = ORIGIN_KEY.bytes.toHex()
 
 /**
@@ -15,14 +16,20 @@ const ORIGIN_KEY_HEX = ORIGIN_KEY.bytes.toHex()
 export function withOrigin(headersBytes: Uint8Array, originUs: bigint): Uint8Array {
   const header = encodeUserHeaders([{ key: ORIGIN_KEY, value: headerValueOf('uint64', originUs) }])
   const isFull = headersBytes.length + header.length > MAX_USER_HEADERS_BYTES
-  return isFull || hasOrigin(headersBytes) ? headersBytes : concatBytes([headersBytes, header])
+  return isFull || originBytesOf(headersBytes) !== undefined ? headersBytes : concatBytes([headersBytes, header])
 }
 
-function hasOrigin(headersBytes: Uint8Array): boolean {
+/** @returns the time of origin that the headers carry, µs since the Unix epoch; null when they carry none. */
+export function originOf(headersBytes: Uint8Array): bigint | null {
+  const bytes = originBytesOf(headersBytes)
+  return bytes?.length === 8 ? new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true) : null
+}
+
+function originBytesOf(headersBytes: Uint8Array): Uint8Array | undefined {
   try {
-    return decodeUserHeaders(headersBytes).some(({ key }) => key.bytes.toHex() === ORIGIN_KEY_HEX)
+    return decodeUserHeaders(headersBytes).find(({ key }) => key.bytes.toHex() === ORIGIN_KEY_HEX)?.value.bytes
   } catch {
     // The log keeps headers unread: what they are worth is for the upstream to say.
-    return false
+    return undefined
   }
 }

@@ -11,6 +11,8 @@ import type { TailVerdict } from './tail.ts'
 
 export interface ReconcileInput {
   readonly verdict: TailVerdict
+  /** The first record that the upstream does not have, where it has others under newer ids of ours. */
+  readonly partsAt: bigint | null
   readonly cursor: Cursor | undefined
   /** The cursor is of this process: one that was stored may be older than what the upstream forgot and got again since. */
   readonly isCursorFresh: boolean
@@ -25,8 +27,6 @@ export interface ReconcileInput {
   readonly incarnation: number
   /** First offset the local log still holds. */
   readonly logStart: bigint
-  /** Nothing at or above it can have been sent by us. */
-  readonly sendableEnd: bigint
   /** Records given up since the start of this process: not in the upstream, and not to be sent again. */
   readonly isGivenUp: (from: bigint, end: bigint) => boolean
 }
@@ -39,7 +39,7 @@ export type Finding =
   | { readonly kind: 'forgotten'; readonly from: bigint; readonly end: bigint }
   /** The upstream's own retention took our newest record. */
   | { readonly kind: 'expired' }
-  /** The upstream holds offsets that the local log never had: its data was lost or restored from a backup. */
+  /** The upstream holds records that the local log never had: its data was lost or restored from a backup. */
   | { readonly kind: 'ahead'; readonly from: bigint; readonly end: bigint }
   /** No cursor, and none of ours within the search limit: taken as never sent. */
   | { readonly kind: 'limited' }
@@ -59,15 +59,15 @@ export function reconcile(input: ReconcileInput): Resume {
 }
 
 function resumeAfter(input: ReconcileInput, found: Extract<TailVerdict, { kind: 'found' }>): Resume {
-  const { cursor, sendableEnd } = input
+  const { cursor, partsAt } = input
   const { localOffset, upstreamOffset, incarnation } = found
   if (incarnation < input.incarnation) return resumeAfterOlder(input, found)
-  if (localOffset >= sendableEnd) {
+  if (partsAt !== null) {
     return {
-      nextOffset: sendableEnd,
+      nextOffset: partsAt,
       incarnation: incarnation + 1,
-      cursor: { confirmedOffset: sendableEnd - 1n, upstreamOffset, incarnation: incarnation + 1 },
-      finding: { kind: 'ahead', from: sendableEnd, end: localOffset + 1n },
+      cursor: { confirmedOffset: partsAt - 1n, upstreamOffset, incarnation: incarnation + 1 },
+      finding: { kind: 'ahead', from: partsAt, end: localOffset + 1n },
     }
   }
   const confirmed = cursor?.confirmedOffset ?? -1n
@@ -184,6 +184,7 @@ function resumeWithout(input: ReconcileInput, absent: Extract<TailVerdict, { kin
 const least = (left: bigint, right: bigint): bigint => (left < right ? left : right)
 const most = (left: bigint, right: bigint): bigint => (left > right ? left : right)
 
-function withIncarnation(cursor: Cursor, incarnation: number): Cursor {
+/** The first one is not written. */
+export function withIncarnation(cursor: Cursor, incarnation: number): Cursor {
   return incarnation === 0 ? cursor : { ...cursor, incarnation }
 }

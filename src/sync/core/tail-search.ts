@@ -15,6 +15,9 @@ import {
   type TailVerdict,
 } from './tail.ts'
 
+/** So many of others may lie before one of ours. */
+const LOOK_COUNT = 16
+
 export class TailSearch {
   readonly #lookSize: LookSize
   #scan: TailScan | null = null
@@ -50,13 +53,19 @@ export class TailSearch {
     return verdict
   }
 
+  /** @returns a look for the first of our records from there on. */
+  look(offset: bigint): TailRequest {
+    const count = Math.min(LOOK_COUNT, this.#lookSize.pageCount)
+    return { kind: 'from', offset, count, expectedBytes: this.#lookSize.expectedBytes(count) }
+  }
+
   /** A look had no answer, or one that says so. */
   failed(code: ErrorCode): void {
     const scan = this.#scan
-    if (scan === null) return
-    const { count } = scan.request
+    const { count } = scan?.request ?? this.look(0n)
     if (code === 'EDGE_FRAME_TOO_LARGE') this.#lookSize.tooLarge(count)
     if (code === 'EDGE_UPSTREAM_TIMEOUT') this.#lookSize.timedOut(count)
+    if (scan === null) return
     if (lengthOf(scan.searched) > lengthOf(this.#searched)) this.#searched = scan.searched
     this.#scan = null
   }

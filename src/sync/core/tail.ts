@@ -8,6 +8,7 @@
  */
 import type { LookSize } from './look-size.ts'
 import { messageId, splitMessageId } from './message-id.ts'
+import type { RecordContent } from './record-content.ts'
 
 /** What to poll next. */
 export type TailRequest = { readonly count: number; readonly expectedBytes: number } & (
@@ -22,6 +23,8 @@ export interface TailPage {
   readonly messages: readonly TailMessage[]
   /** Of all of it. */
   readonly sizeBytes: number
+  /** @returns what the message of the page at that offset holds, as long as the page is being looked at. */
+  readonly contentAt: (offset: bigint) => RecordContent | null
 }
 
 export interface TailMessage {
@@ -39,6 +42,8 @@ export type TailVerdict =
       readonly upstreamOffset: bigint
       /** End (exclusive) of the upstream partition. */
       readonly upstreamEnd: bigint
+      /** What it holds; null where the cursor has it. */
+      readonly content: RecordContent | null
     }
   | {
       readonly kind: 'absent'
@@ -96,6 +101,7 @@ export class TailScan {
   #isAtAnchor = false
   #searched: OffsetSpan | null
   #best: { incarnation: number; localOffset: bigint; upstreamOffset: bigint } | null = null
+  #bestContent: RecordContent | null = null
   #oldestInPage: bigint | null = null
 
   constructor(options: TailScanOptions) {
@@ -124,7 +130,9 @@ export class TailScan {
     if (this.#isAtAnchor && this.#anchor) return this.#judgeAnchor(this.#anchor, page)
     if (this.#end === null) this.#begin(page)
     const wanted = page.messages.filter((message) => message.offset < this.#lowest)
+    const before = this.#best
     for (const message of wanted) this.#look(message)
+    if (this.#best !== null && this.#best !== before) this.#bestContent = page.contentAt(this.#best.upstreamOffset)
 
     const last = wanted.at(-1)
     if (last !== undefined && last.offset + 1n < this.#pageEnd) {
@@ -162,7 +170,7 @@ export class TailScan {
 
   #finishPage(): TailVerdict | null {
     const upstreamEnd = this.#end ?? 0n
-    if (this.#best !== null) return { kind: 'found', ...this.#best, upstreamEnd }
+    if (this.#best !== null) return { kind: 'found', ...this.#best, upstreamEnd, content: this.#bestContent }
 
     const askedFrom = this.#pageFrom
     const oldest = this.#oldestInPage
@@ -210,7 +218,7 @@ export class TailScan {
     } else if (oldest.id === messageId(this.#options.prefixes[incarnation] ?? 0n, localOffset)) {
       this.#floor = upstreamOffset
       this.#searched = null
-      if (isNewest) return { kind: 'found', incarnation, localOffset, upstreamOffset, upstreamEnd }
+      if (isNewest) return { kind: 'found', incarnation, localOffset, upstreamOffset, upstreamEnd, content: null }
     }
     return this.#nextPage(upstreamEnd)
   }

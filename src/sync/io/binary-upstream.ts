@@ -13,6 +13,7 @@ import type { Exchange, LinkPace } from '../core/link-pace.ts'
 import type { TopicName } from '../core/route.ts'
 import type { TailMessage, TailPage, TailRequest } from '../core/tail.ts'
 import { Heartbeat } from './heartbeat.ts'
+import { contentInBatches } from './record-contents.ts'
 import { TopicRegistry } from './topic-registry.ts'
 import type { Turns } from './turns.ts'
 import type { Upstream } from './upstream.ts'
@@ -121,7 +122,8 @@ class BinaryUpstream implements Upstream {
     const exchange = { kind: 'look', upBytes: 0, downBytes } as const
     const polled = await this.#forTopic(topic, this.#request(CODE.pollMessages, body, exchange, sizeOfPage))
     const { currentOffset, batches } = polled
-    return { currentOffset, messages: batches.flatMap(idsOf), sizeBytes: sizeOfPage(polled) }
+    const contentAt = (offset: bigint) => contentInBatches(batches, offset)
+    return { currentOffset, messages: batches.flatMap(idsOf), sizeBytes: sizeOfPage(polled), contentAt }
   }
 
   async send(topic: TopicName, partitionId: number, batch: StoredBatch): Promise<bigint | null> {

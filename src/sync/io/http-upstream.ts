@@ -14,6 +14,7 @@ import type { TopicName } from '../core/route.ts'
 import type { TailPage, TailRequest } from '../core/tail.ts'
 import { ConnectionEnds } from './connection-ends.ts'
 import { type HttpCall, HttpClient } from './http-client.ts'
+import { contentOfJson, type JsonMessage } from './record-contents.ts'
 import { Slots } from './slots.ts'
 import { TopicRegistry } from './topic-registry.ts'
 import type { Turns } from './turns.ts'
@@ -179,6 +180,10 @@ class HttpUpstream implements Upstream {
       sizeBytes,
       currentOffset: exact(answer?.current_offset),
       messages: messages.map(({ header }) => ({ offset: exact(header?.offset), id: exact(header?.id) })),
+      contentAt: (offset) => {
+        const message = messages.find(({ header }) => exact(header?.offset) === offset)
+        return message === undefined ? null : contentOfJson(message)
+      },
     }
   }
 
@@ -277,8 +282,12 @@ interface HttpAnswer {
   readonly start_time?: unknown
   readonly access_token?: unknown
   readonly current_offset?: unknown
-  readonly messages?: readonly { readonly header?: { readonly offset?: unknown; readonly id?: unknown } }[]
+  readonly messages?: readonly HttpMessage[]
   readonly confirmations?: readonly { readonly base_offset?: unknown }[]
+}
+
+interface HttpMessage extends JsonMessage {
+  readonly header?: { readonly offset?: unknown; readonly id?: unknown }
 }
 
 function topicPath({ streamName, topicName }: TopicName): string {

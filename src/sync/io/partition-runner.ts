@@ -7,9 +7,11 @@ import { failureKindOf, retryAfterUsOf } from '../core/classify.ts'
 import { Forwarder } from '../core/forwarder.ts'
 import type { Effect, ForwarderOptions, ForwarderView, Input } from '../core/forwarder-protocol.ts'
 import { joinBatches, type Outgoing } from '../core/outgoing.ts'
+import { isSameRecord } from '../core/record-content.ts'
 import type { Route, TopicName } from '../core/route.ts'
 import type { Cursor, CursorStore, DeadLetterSink, SourcePartition } from '../ports.ts'
 import type { KeptBudget } from './kept-budget.ts'
+import { contentInBatches } from './record-contents.ts'
 import { reportEvent } from './report-event.ts'
 import type { Slots } from './slots.ts'
 import type { Turns } from './turns.ts'
@@ -141,6 +143,9 @@ export class PartitionRunner {
           return { type: 'tail', ticket: effect.ticket, page }
         })
         return
+      case 'compare':
+        void this.#compare(effect)
+        return
       case 'read':
         this.#withSlot(() => void this.#read(effect))
         return
@@ -215,6 +220,19 @@ export class PartitionRunner {
         hole: read.hole !== undefined && read.hole.end <= nextOffset ? read.hole : null,
       }
       this.#feed({ type: 'read', ticket, read: summary })
+    } catch (error) {
+      this.#fail(ticket, toEdgeError(error), 'busy')
+    }
+  }
+
+  async #compare(effect: Extract<Effect, { type: 'compare' }>): Promise<void> {
+    const { ticket, offset, content } = effect
+    try {
+      const reading = this.options.partition.read(offset, 1, this.options.forwarder.bounds.maxBytes)
+      const { batches } = reading instanceof Promise ? await reading : reading
+      const here = contentInBatches(batches, offset)
+      // Of what the log has lost nothing can be said.
+      this.#feed({ type: 'compared', ticket, isSame: here === null || isSameRecord(content, here) })
     } catch (error) {
       this.#fail(ticket, toEdgeError(error), 'busy')
     }

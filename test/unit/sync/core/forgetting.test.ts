@@ -43,7 +43,12 @@ class FullTopic {
       return {
         type: 'tail',
         ticket,
-        page: { currentOffset: BigInt(messages.length - 1), messages: messages.slice(-10), sizeBytes: 0 },
+        page: {
+          currentOffset: BigInt(messages.length - 1),
+          messages: messages.slice(-10),
+          sizeBytes: 0,
+          contentAt: () => null,
+        },
       }
     }
     if (effect.type === 'read') {

@@ -37,7 +37,11 @@ function reachEmptyUpstream(forwarder: Forwarder, nowUs = 1000): Effect[] {
 function findEmpty(forwarder: Forwarder, linked: readonly Effect[], nowUs: number): Effect[] {
   const asked = forwarder.step({ type: 'topic-ready', ticket: ticketOf(linked), incarnation: '1' }, nowUs)
   return forwarder.step(
-    { type: 'tail', ticket: ticketOf(asked), page: { currentOffset: 0n, messages: [], sizeBytes: 0 } },
+    {
+      type: 'tail',
+      ticket: ticketOf(asked),
+      page: { currentOffset: 0n, messages: [], sizeBytes: 0, contentAt: () => null },
+    },
     nowUs,
   )
 }
@@ -75,8 +79,11 @@ test('what a copy of this store has sent is not taken for what this process neve
   const linked = forwarder.step({ type: 'link-up' }, 6000)
   const scanned = forwarder.step({ type: 'topic-ready', ticket: ticketOf(linked), incarnation: '1' }, 6000)
   const theirs = { offset: 7n, id: messageId(OPTIONS.idPrefix(0), 7n) }
-  const page = { currentOffset: 7n, messages: [theirs], sizeBytes: 0 }
-  const effects = forwarder.step({ type: 'tail', ticket: ticketOf(scanned), page }, 6000)
+  const page = { currentOffset: 7n, messages: [theirs], sizeBytes: 0, contentAt: () => null }
+  const looked = forwarder.step({ type: 'tail', ticket: ticketOf(scanned), page }, 6000)
+  const others = { ...page, messages: [{ offset: 6n, id: messageId(OPTIONS.idPrefix(0), 6n) }] }
+  const again = forwarder.step({ type: 'tail', ticket: ticketOf(looked), page: others }, 6000)
+  const effects = forwarder.step({ type: 'tail', ticket: ticketOf(again), page: others }, 6000)
   const reports = effects.flatMap((effect) => (effect.type === 'report' ? [effect.report] : []))
   assert.deepEqual(reports, [{ kind: 'ahead', from: 5n, end: 8n }])
   assert.equal(effects.find((effect) => effect.type === 'read')?.fromOffset, 5n)
@@ -92,7 +99,12 @@ test('a hole behind what was sent is told once, and not taken for forgotten when
   forwarder.step({ type: 'link-down', error: new EdgeError('EDGE_CONNECTION_LOST', 'gone') }, 4000)
   const linked = forwarder.step({ type: 'link-up' }, 6000)
   const scanned = forwarder.step({ type: 'topic-ready', ticket: ticketOf(linked), incarnation: '1' }, 6000)
-  const page = { currentOffset: 2n, messages: [{ offset: 2n, id: messageId(OPTIONS.idPrefix(0), 2n) }], sizeBytes: 0 }
+  const page = {
+    currentOffset: 2n,
+    messages: [{ offset: 2n, id: messageId(OPTIONS.idPrefix(0), 2n) }],
+    sizeBytes: 0,
+    contentAt: () => null,
+  }
   const effects = forwarder.step({ type: 'tail', ticket: ticketOf(scanned), page }, 6000)
   assert.equal(
     effects.some((effect) => effect.type === 'report'),
@@ -208,7 +220,12 @@ test('a send that is confirmed at an offset of long ago went to another topic, w
   const looked = forwarder.step({ type: 'confirmed', ticket: ticketOf(sent), upstreamBaseOffset: 0n }, 4000)
   assert.equal(typesOf(looked).at(-1), 'ensure-topic')
   const scanned = forwarder.step({ type: 'topic-ready', ticket: ticketOf(looked), incarnation: '1' }, 5000)
-  const page = { currentOffset: 1n, messages: [{ offset: 1n, id: messageId(OPTIONS.idPrefix(0), 4n) }], sizeBytes: 0 }
+  const page = {
+    currentOffset: 1n,
+    messages: [{ offset: 1n, id: messageId(OPTIONS.idPrefix(0), 4n) }],
+    sizeBytes: 0,
+    contentAt: () => null,
+  }
   const effects = forwarder.step({ type: 'tail', ticket: ticketOf(scanned), page }, 6000)
   assert.equal(effects.find((effect) => effect.type === 'read')?.fromOffset, 0n)
   assert.equal(forwarder.view().counters.resentCount, 5n)

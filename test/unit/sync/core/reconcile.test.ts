@@ -9,6 +9,7 @@ function input(change: Partial<ReconcileInput>): ReconcileInput {
   const verdict = { kind: 'absent', upstreamStart: 0n, upstreamEnd: 0n, isLimited: false } as const
   return {
     verdict,
+    partsAt: null,
     cursor: undefined,
     isCursorFresh: true,
     isTopicNew: false,
@@ -17,14 +18,13 @@ function input(change: Partial<ReconcileInput>): ReconcileInput {
     inDoubt: null,
     incarnation: 0,
     logStart: 0n,
-    sendableEnd: 100n,
     isGivenUp: () => false,
     ...change,
   }
 }
 
 function found(localOffset: bigint, upstreamOffset: bigint, incarnation = 0): ReconcileInput['verdict'] {
-  return { kind: 'found', localOffset, upstreamOffset, incarnation, upstreamEnd: upstreamOffset + 1n }
+  return { kind: 'found', localOffset, upstreamOffset, incarnation, upstreamEnd: upstreamOffset + 1n, content: null }
 }
 
 test('a partition that is new there begins at the start of the log', () => {
@@ -119,7 +119,7 @@ test('records given up in this run are not offered again', () => {
 })
 
 test('an upstream ahead of the log gets new ids from the end of the log on', () => {
-  const resume = reconcile(input({ cursor: cursor(80n, 80n), verdict: found(120n, 120n), sendableEnd: 90n }))
+  const resume = reconcile(input({ cursor: cursor(80n, 80n), verdict: found(120n, 120n), partsAt: 90n }))
   assert.deepEqual([resume.nextOffset, resume.incarnation], [90n, 1])
   assert.deepEqual(resume.finding, { kind: 'ahead', from: 90n, end: 121n })
   assert.equal(resume.cursor?.incarnation, 1)

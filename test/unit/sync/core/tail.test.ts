@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { LookSize } from '../../../../src/sync/core/look-size.ts'
 import { messageId } from '../../../../src/sync/core/message-id.ts'
+import type { RecordContent } from '../../../../src/sync/core/record-content.ts'
 import { type TailPage, TailScan, type TailScanOptions, type TailVerdict } from '../../../../src/sync/core/tail.ts'
 
 const OURS = 11n
@@ -9,6 +10,9 @@ const NEWER = 12n
 const foreign = (offset: number): bigint => messageId(99n, BigInt(offset))
 
 /** An upstream partition: ids by offset, the oldest kept one, and how many messages an answer holds at most. */
+/** Made from where it lies. */
+const contentAt = (offset: bigint): RecordContent => ({ payloadBytes: 1, payloadSum: Number(offset), originUs: null })
+
 function scan(
   ids: readonly bigint[],
   start = 0,
@@ -22,7 +26,7 @@ function scan(
     const first = Math.max(start, from)
     const count = Math.min(request.count, answerCount)
     const messages = ids.slice(first, first + count).map((id, index) => ({ offset: BigInt(first + index), id }))
-    const page: TailPage = { currentOffset: BigInt(Math.max(0, ids.length - 1)), messages, sizeBytes: 0 }
+    const page: TailPage = { currentOffset: BigInt(Math.max(0, ids.length - 1)), messages, sizeBytes: 0, contentAt }
     const verdict = tail.accept(page)
     if (verdict) return { verdict, pages }
   }
@@ -31,7 +35,14 @@ function scan(
 
 test('where we are the only writer one message tells', () => {
   const { verdict, pages } = scan([messageId(OURS, 0n), messageId(OURS, 1n)])
-  assert.deepEqual(verdict, { kind: 'found', incarnation: 0, localOffset: 1n, upstreamOffset: 1n, upstreamEnd: 2n })
+  assert.deepEqual(verdict, {
+    kind: 'found',
+    incarnation: 0,
+    localOffset: 1n,
+    upstreamOffset: 1n,
+    upstreamEnd: 2n,
+    content: contentAt(1n),
+  })
   assert.equal(pages, 1)
 })
 
@@ -90,7 +101,14 @@ const anchorAt = (upstreamOffset: bigint, localOffset: bigint, isNewest: boolean
 test('a record that lies where the cursor has it is found in a few looks, whatever others wrote since', () => {
   const ids = [...others(500), messageId(OURS, 7n), ...others(3000)]
   const { verdict, pages } = scan(ids, 0, 1000, anchorAt(500n, 7n, true))
-  const found = { kind: 'found', incarnation: 0, localOffset: 7n, upstreamOffset: 500n, upstreamEnd: 3501n }
+  const found = {
+    kind: 'found',
+    incarnation: 0,
+    localOffset: 7n,
+    upstreamOffset: 500n,
+    upstreamEnd: 3501n,
+    content: null,
+  }
   assert.deepEqual(verdict, found)
   assert.equal(pages, 3)
 })

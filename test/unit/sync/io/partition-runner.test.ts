@@ -26,7 +26,7 @@ class EmptyUpstream implements Upstream {
   ensureTopic = async () => '1'
   findTopic = async () => '1'
   forgetTopic = () => {}
-  pollTail = async () => ({ currentOffset: 0n, messages: [], sizeBytes: 0 })
+  pollTail = async () => ({ currentOffset: 0n, messages: [], sizeBytes: 0, contentAt: () => null })
   abort = () => {}
 
   async send(_topic: unknown, _partitionId: number, batch: StoredBatch): Promise<bigint> {

@@ -29,7 +29,7 @@ function knowingUpstream(): Upstream & { readonly known: ReadonlySet<string> } {
     },
     findTopic: async () => '1',
     forgetTopic: ({ topicName }) => void known.delete(topicName),
-    pollTail: async () => ({ currentOffset: 0n, messages: [], sizeBytes: 0 }),
+    pollTail: async () => ({ currentOffset: 0n, messages: [], sizeBytes: 0, contentAt: () => null }),
     send: async () => 0n,
     abort() {},
   }
@@ -109,7 +109,7 @@ test('a partition that finds its topic gone tells the others of that topic, befo
     async pollTail({ topicName }, partitionId) {
       const ids = held.get(`${topicName}/${partitionId}`) ?? []
       const messages = ids.slice(-1).map((id) => ({ offset: BigInt(ids.length - 1), id }))
-      return { currentOffset: BigInt(Math.max(0, ids.length - 1)), messages, sizeBytes: 0 }
+      return { currentOffset: BigInt(Math.max(0, ids.length - 1)), messages, sizeBytes: 0, contentAt: () => null }
     },
     async send({ topicName }, partitionId, { baseOffset, count, idSeed }) {
       if (topicName === 'temp' && isDeleted) throw new EdgeError('EDGE_TOPIC_NOT_FOUND', 'gone', { details: MISSING })
