@@ -17,7 +17,7 @@ export interface ScenarioResult {
 }
 
 /** A program that takes longer hangs; the longest one sleeps out two reconnections. */
-const PROGRAM_TIMEOUT_MS = 4 * 60_000
+const PROGRAM_TIMEOUT_MS = 6 * 60_000
 /** What of a program's stderr is shown when it ends before its scenarios do. */
 const KEPT_CHARACTERS = 2000
 /** What of the edge's log is shown beside a scenario that failed. */

@@ -177,7 +177,7 @@ async def restart(world):
     def of_sending():
         return f"100 messages acknowledged across the restart, found {len(acked)}; last refusal {refusals[-1:]}"
 
-    await within(45, sending, of_sending)
+    await within(90, sending, of_sending)
     await produce(100, 50)
     expect_equal(len(acked), 150, "acknowledged messages")
 

@@ -15,7 +15,7 @@ from groups import GROUPS
 from scenario import VERSION, NotAsExpected, World, within
 
 SCENARIOS = {**ADMINISTRATION, **MESSAGES, **GROUPS}
-SCENARIO_SECONDS = 90
+SCENARIO_SECONDS = 150
 
 
 async def run(name, world):
