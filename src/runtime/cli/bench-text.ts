@@ -2,6 +2,7 @@
 import { formatBytes } from '../../byte-text.ts'
 import type { BenchOptions } from '../bench/plan.ts'
 import type { BenchPlace, BenchReport, ScenarioReport } from '../bench/report.ts'
+import { counted } from './counted.ts'
 import { formatRows, type OutputForm, type Row, Shown } from './output.ts'
 
 export function formatBenchHead(place: BenchPlace, { connections, payloadBytes, seconds }: BenchOptions): string {
@@ -79,8 +80,6 @@ function syncText({ messages_per_second: rate, syncs_per_second: syncs }: Scenar
   if (connections === 1) return `: a sync every ${each}, and more connections would share it`
   return `: a sync every ${each}, shared by ${counted(Math.max(1, Math.round(rate / syncs)), 'message')} of ${connections} connections`
 }
-
-const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
 
 const times = (ratio: number): string => (ratio < 10 ? `${ratio.toFixed(1)} times` : `${Math.round(ratio)} times`)
 

@@ -10,6 +10,7 @@ import { type InspectedTopic, openInspection, type StoreInspection } from '../..
 import { unpackMessages } from '../../sdk/index.ts'
 import type { CommandContext } from './command.ts'
 import { configurationOf } from './configuration.ts'
+import { counted } from './counted.ts'
 import { usageError, type Values } from './grammar.ts'
 import { formatMessageLine } from './message-line.ts'
 import { MAX_PARTITION } from './nouns/arguments.ts'
@@ -41,7 +42,9 @@ export async function dumpStore(values: Values, context: CommandContext): Promis
   }
   const errors = inspection.findings.filter(({ level }) => level === 'error')
   for (const { path, text } of errors) context.note(`not saved: ${path} ${text}`)
-  context.note(`${count} messages saved${errors.length === 0 ? '' : `, ${errors.length} places could not be read`}`)
+  context.note(
+    `${counted(count, 'message')} saved${errors.length === 0 ? '' : `, ${counted(errors.length, 'place')} could not be read`}`,
+  )
   return errors.length === 0
 }
 

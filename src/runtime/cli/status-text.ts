@@ -1,6 +1,7 @@
 /** The state of an edge in sentences: what is, what is wrong, and what to do about it. Pure. */
 import { formatBytes } from '../../byte-text.ts'
 import type { Overview } from '../observe/overview.ts'
+import { counted } from './counted.ts'
 import { formatRows, formatSpan, formatTime, list, type Row, Shown, textOf, time } from './output.ts'
 
 /** As it comes over the wire: whole numbers are `number` where exact, else `bigint`. */
@@ -152,14 +153,16 @@ function syncText({ sync, now_us: nowUs }: OverviewView): string {
 
 function troublesOf(route: OverviewView['sync'][number]): readonly string[] {
   const told: readonly (readonly [number | bigint | string, string])[] = [
-    [route.gap_messages, 'were dropped here before they were sent, by the disk budget or a purge'],
-    [route.unreadable_messages, 'could not be read here, and were passed over'],
-    [route.dead_letter_messages, 'are refused by the upstream, and kept in the topic edge/dead-letters'],
-    [route.resent_messages, 'were confirmed and lost by the upstream, and are sent again'],
+    [route.gap_messages, 'dropped here before being sent, by the disk budget or a purge'],
+    [route.unreadable_messages, 'unreadable here, and passed over'],
+    [route.dead_letter_messages, 'refused by the upstream, and kept in the topic edge/dead-letters'],
+    [route.resent_messages, 'confirmed and lost by the upstream, and sent again'],
   ]
   return [
     ...(route.cause === '' ? [] : [`! ${route.cause}\n  -> ${route.action}`]),
-    ...told.filter(([count]) => Number(count) > 0).map(([count, what]) => `! ${count} messages ${what}`),
+    ...told
+      .filter(([count]) => Number(count) > 0)
+      .map(([count, what]) => `! ${counted(BigInt(count), 'message')} ${what}`),
   ]
 }
 

@@ -125,7 +125,7 @@ describe('commands on a running edge', () => {
     await writeFile(file, `${'{"payload":"YQ=="}\n'.repeat(1001)}{"payload":5}\n`)
     await assert.rejects(here(`message send s half --input-file ${file}`), {
       code: 'EDGE_READING_INVALID',
-      message: /^after 1000 messages that were sent: line 1002: /,
+      message: /^after 1000 messages sent: line 1002: /,
     })
     assert.equal((await json('topic get s half')).messages, 1000)
   })
@@ -225,7 +225,7 @@ describe('commands as processes', () => {
     await tail.sees(/0:0 {2}first/)
     child.kill('SIGINT')
     const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
-    assert.deepEqual([code, stderr], [1, 'iggy-edge: after 1 messages that were sent: interrupted\n'])
+    assert.deepEqual([code, stderr], [1, 'iggy-edge: after 1 message sent: interrupted\n'])
   })
 
   it('print all of it into a pipe that is read late, and end when nobody reads any more', async () => {

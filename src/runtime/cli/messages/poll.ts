@@ -4,6 +4,7 @@ import { EdgeError, toEdgeError } from '../../../errors.ts'
 import type { Client } from '../../../sdk/index.ts'
 import type { Identifier, PollingStrategy } from '../../../sdk/wire/primitives.ts'
 import type { CommandContext } from '../command.ts'
+import { counted } from '../counted.ts'
 import { usageError, type Values } from '../grammar.ts'
 import { MAX_PARTITION, streamOf, topicOf } from '../nouns/arguments.ts'
 import type { Output } from '../server-command.ts'
@@ -128,5 +129,5 @@ async function writeLines(
   await writeFile(path, text).catch((cause: unknown) => {
     throw new EdgeError('EDGE_IO', `${path} cannot be written: ${toEdgeError(cause).message}`, { cause })
   })
-  output.done(`${messages.length} messages written to ${path}`, { messages: messages.length, path })
+  output.done(`${counted(messages.length, 'message')} written to ${path}`, { messages: messages.length, path })
 }

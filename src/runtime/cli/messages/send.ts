@@ -7,6 +7,7 @@ import type { Client, OutgoingMessage } from '../../../sdk/index.ts'
 import type { Partitioning } from '../../../sdk/wire/primitives.ts'
 import { decodeUserHeaders } from '../../../sdk/wire/user-headers.ts'
 import type { CommandContext } from '../command.ts'
+import { counted } from '../counted.ts'
 import { usageError, type Values } from '../grammar.ts'
 import { parseHeaders } from '../header-text.ts'
 import { parseMessageLine } from '../message-line.ts'
@@ -45,7 +46,7 @@ export async function sendMessages(
   const { partitionId, baseOffset } = last.confirmation ?? { partitionId: null, baseOffset: null }
   const from = requestCount === 1 ? 'from offset' : 'the last request from offset'
   const place = partitionId === null ? '' : ` (partition ${partitionId}, ${from} ${baseOffset})`
-  output.done(`${sentCount} ${sentCount === 1 ? 'message' : 'messages'} sent${place}`, {
+  output.done(`${counted(sentCount, 'message')} sent${place}`, {
     messages: sentCount,
     partition: partitionId,
     base_offset: baseOffset,
@@ -56,7 +57,7 @@ export async function sendMessages(
 function afterSome(cause: unknown, sentCount: number): unknown {
   if (sentCount === 0 || !(cause instanceof EdgeError)) return cause
   const { code, details, message } = cause
-  return new EdgeError(code, `after ${sentCount} messages that were sent: ${message}`, { details, cause })
+  return new EdgeError(code, `after ${counted(sentCount, 'message')} sent: ${message}`, { details, cause })
 }
 
 function partitioningOf(values: Values): Partitioning {

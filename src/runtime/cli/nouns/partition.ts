@@ -1,5 +1,6 @@
 /** `partition` and `segment`: create, delete. */
 import type { Command } from '../command.ts'
+import { counted } from '../counted.ts'
 import type { Argument } from '../grammar.ts'
 import { serverCommand } from '../server-command.ts'
 import { commandWords, VERBS } from '../words.ts'
@@ -19,7 +20,7 @@ export const PARTITION_COMMANDS: readonly Command[] = [
       const [stream, topic] = [streamOf(values), topicOf(values)]
       const count = values.integer('count', 1, { min: 1, max: MAX_PARTITIONS })
       await client.topics.addPartitions(stream, topic, count)
-      output.done(`${count} partitions added to topic "${topic}"`, { stream, topic, count })
+      output.done(`${counted(count, 'partition')} added to topic "${topic}"`, { stream, topic, count })
     },
   }),
   serverCommand({
@@ -30,7 +31,7 @@ export const PARTITION_COMMANDS: readonly Command[] = [
       const [stream, topic] = [streamOf(values), topicOf(values)]
       const count = values.integer('count', 1, { min: 1, max: MAX_PARTITIONS })
       await client.topics.removePartitions(stream, topic, count)
-      output.done(`${count} partitions removed from topic "${topic}"`, { stream, topic, count })
+      output.done(`${counted(count, 'partition')} removed from topic "${topic}"`, { stream, topic, count })
     },
   }),
   serverCommand({
@@ -41,7 +42,7 @@ export const PARTITION_COMMANDS: readonly Command[] = [
       const [stream, topic, partition] = [streamOf(values), topicOf(values), partitionOf(values)]
       const count = values.integer('count', 1, { min: 1, max: MAX_SEGMENTS })
       await client.topics.deleteSegments(stream, topic, partition, count)
-      const sentence = `at most ${count} segments of partition ${partition} of topic "${topic}" dropped`
+      const sentence = `at most ${counted(count, 'segment')} of partition ${partition} of topic "${topic}" dropped`
       output.done(sentence, { stream, topic, partition, count })
     },
   }),

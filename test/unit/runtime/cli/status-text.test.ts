@@ -120,7 +120,7 @@ test('everything that is wrong comes with what to do', () => {
     /Upstream central .* waiting, 12 messages to send, 3 confirmed\n {2}last confirmed not since the start, failures 4, next try in 5 s, 2.0 KiB of 4.0 KiB sent today/,
   )
   assert.match(text, /! connection refused\n {2}-> Check the address\./)
-  assert.match(text, /! 7 messages were dropped here before they were sent/)
+  assert.match(text, /! 7 messages dropped here before being sent/)
   assert.ok(!text.includes('! 0 messages'))
   assert.match(
     text,
