@@ -3,6 +3,7 @@ import { EdgeError } from '../../errors.ts'
 import { parseJson } from '../../exact-json.ts'
 import type { ConnectionCredentials } from '../../sdk/index.ts'
 import { stringifyExact } from '../http/json.ts'
+import { refuseAborted } from './unless-aborted.ts'
 
 const TIMEOUT_MS = 10_000
 
@@ -21,10 +22,13 @@ export interface HttpAnswer {
 export class EdgeHttp {
   readonly url: string
   #credentials: ConnectionCredentials | null
+  readonly #signal: AbortSignal | undefined
 
-  constructor(url: string, credentials: ConnectionCredentials | null) {
+  /** @param signal of an interrupt: what is asked then is given up, EDGE_SHUTTING_DOWN. */
+  constructor(url: string, credentials: ConnectionCredentials | null, signal?: AbortSignal) {
     this.url = url
     this.#credentials = credentials
+    this.#signal = signal
   }
 
   get hasCredentials(): boolean {
@@ -62,7 +66,6 @@ export class EdgeHttp {
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       },
       ...(body === undefined ? {} : { body: stringifyExact(body) }),
-      signal: AbortSignal.timeout(TIMEOUT_MS),
     })
     try {
       return { status, body: text === '' ? null : parseJson(text) }
@@ -88,10 +91,13 @@ export class EdgeHttp {
 
   /** With its body, which may break off as well. */
   async #fetch(path: string, init: RequestInit): Promise<{ status: number; text: string }> {
+    const limit = AbortSignal.timeout(TIMEOUT_MS)
+    const signal = this.#signal === undefined ? limit : AbortSignal.any([this.#signal, limit])
     try {
-      const response = await fetch(this.url + path, init)
+      const response = await fetch(this.url + path, { ...init, signal })
       return { status: response.status, text: await response.text() }
     } catch (cause) {
+      if (this.#signal !== undefined) refuseAborted(this.#signal)
       const { cause: inner } = cause instanceof Error ? cause : { cause }
       const reason = inner instanceof Error ? inner.message || inner.name : String(cause)
       throw new EdgeError('EDGE_UPSTREAM_UNREACHABLE', `${this.url} cannot be reached over HTTP: ${reason}`, { cause })

@@ -12,7 +12,7 @@ export async function connectClient(values: Values, context: CommandContext): Pr
   const address = await addressWithPassword(values, context)
   if (address.credentials === null)
     throw new EdgeError('EDGE_UNAUTHENTICATED', 'this needs a user: no credentials were given')
-  const target = { ...(address.target ?? (await askTarget(address))), credentials: address.credentials }
+  const target = { ...(address.target ?? (await askTarget(address, context.signal))), credentials: address.credentials }
   const client = new Client(target, dialOf(target))
   await client.open()
   return client
@@ -20,7 +20,7 @@ export async function connectClient(values: Values, context: CommandContext): Pr
 
 export async function connectHttp(values: Values, context: CommandContext): Promise<EdgeHttp> {
   const { httpUrl, credentials } = await addressWithPassword(values, context)
-  return new EdgeHttp(httpUrl, credentials)
+  return new EdgeHttp(httpUrl, credentials, context.signal)
 }
 
 async function addressWithPassword(values: Values, context: CommandContext): Promise<ServerAddress> {
@@ -32,8 +32,8 @@ async function addressWithPassword(values: Values, context: CommandContext): Pro
 }
 
 /** Only an HTTP address is known: the server says on which port it speaks the binary protocol. */
-async function askTarget({ httpUrl, credentials }: ServerAddress): Promise<ConnectionTarget> {
-  const http = new EdgeHttp(httpUrl, credentials)
+async function askTarget({ httpUrl, credentials }: ServerAddress, signal: AbortSignal): Promise<ConnectionTarget> {
+  const http = new EdgeHttp(httpUrl, credentials, signal)
   const found = (await http.succeed({ method: 'GET', path: '/cluster/metadata' })) as ClusterMetadata | null
   const port = found?.nodes?.[0]?.endpoints?.tcp
   if (typeof port === 'number' && port > 0) return targetBeside(httpUrl, port)

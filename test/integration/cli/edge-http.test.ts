@@ -32,3 +32,14 @@ test('an answer that breaks off is a server that cannot be reached', async (cont
   const http = new EdgeHttp(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, null)
   await assert.rejects(http.succeed(OVERVIEW), { code: 'EDGE_UPSTREAM_UNREACHABLE' })
 })
+
+test('who interrupts need not wait for a server that does not answer', async (context) => {
+  const server = createServer(() => {})
+  context.after(() => server.close())
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const interrupt = new AbortController()
+  const http = new EdgeHttp(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, null, interrupt.signal)
+  server.once('request', () => interrupt.abort())
+  await assert.rejects(http.succeed(OVERVIEW), { code: 'EDGE_SHUTTING_DOWN' })
+  server.closeAllConnections()
+})
