@@ -389,23 +389,18 @@ test('an upstream that ends each connection with its answer is not asked because
 })
 
 test('an upstream that closes idle connections is looked at for the one that carried work, not for the look', async (context) => {
-  let statsCount = 0
+  let [statsCount, ended] = [0, 0]
   const idle = new Set<Socket>()
   const server = createServer((request, response) => {
-    const { socket } = request
-    idle.delete(socket)
-    response.once('close', () => idle.add(socket))
+    idle.delete(request.socket)
+    response.once('close', () => idle.add(request.socket))
     if (request.url === '/stats') statsCount++
     response.end(request.url === '/users/login' ? '{"access_token":{"token":"t"}}' : '{"process_id":1,"start_time":1}')
   })
   // Says no limit, else our side would close first.
   server.keepAliveTimeout = 0
   // Not one that has just come, with its first request on the way: that would be an answer lost.
-  const closeIdle = (): void => {
-    for (const socket of idle) socket.destroy()
-    idle.clear()
-  }
-  let ended = 0
+  const closeIdle = (): void => idle.forEach((socket) => void socket.destroy())
   server.on('connection', (socket) => socket.once('close', () => ended++))
   const { sync, port } = await startOverHttp(context, server)
   await eventually(() => sync.state().upstreams[0]?.link === 'up' && statsCount === 1, 'login and a look')
