@@ -171,7 +171,7 @@ export class SyncWorld {
     if (random.chance(options.foreignWrites)) this.#keep((FOREIGN_PREFIX << 64n) | BigInt(this.upstream.length), 0)
     if (random.chance(options.upstreamExpires)) this.#expire()
     if (random.chance(options.remakesTopic)) this.#remakeTopic()
-    // No chance is drawn where there is none: the known seeds stay what they are.
+    // As in `#isFull`: no chance where there is none.
     if (options.restores > 0 && random.chance(options.restores)) this.#restore()
   }
 
@@ -413,6 +413,7 @@ export class SyncWorld {
 
   #isFull(): boolean {
     const { dropsConfirmed } = this.options
+    // No chance is drawn where there is none: the known seeds stay what they are.
     return dropsConfirmed > 0 && this.#areFaultsOn && this.random.chance(dropsConfirmed)
   }
 

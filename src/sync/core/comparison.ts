@@ -7,6 +7,7 @@
  * halves takes it that behind the cursor's record there is first what both have, then the rest; where that does not hold, or others
  * write between, a part is not seen, and comes twice. Pure.
  */
+import type { Cursor } from '../ports.ts'
 import { splitMessageId } from './message-id.ts'
 import type { RecordContent } from './record-content.ts'
 import type { TailMessage, TailPage, TailVerdict } from './tail.ts'
@@ -16,10 +17,7 @@ export interface ComparisonInput {
   readonly prefixes: readonly bigint[]
   /** Incarnation that new ids carry. */
   readonly incarnation: number
-  /** Upstream offset of what is confirmed, or a lower bound; null when nothing is known. */
-  readonly confirmedAt: bigint | null
-  /** First local offset that is not confirmed. */
-  readonly confirmedEnd: bigint
+  readonly cursor: Cursor | undefined
   /** First offset the local log still holds. */
   readonly logStart: bigint
   /** Nothing at or above it can have been sent by us. */
@@ -46,7 +44,7 @@ export class Comparison {
   constructor(verdict: TailVerdict, input: ComparisonInput) {
     this.verdict = verdict
     this.#input = input
-    this.#sameEnd = most(input.confirmedEnd, input.logStart)
+    this.#sameEnd = most((input.cursor?.confirmedOffset ?? -1n) + 1n, input.logStart)
     if (verdict.kind !== 'found' || verdict.incarnation < input.incarnation) return
     const { localOffset: offset, content } = verdict
     if (offset < this.#sameEnd) return
@@ -95,7 +93,7 @@ export class Comparison {
   }
 
   #part(upstreamOffset: bigint): void {
-    this.#search((this.#input.confirmedAt ?? -1n) + 1n, upstreamOffset)
+    this.#search((this.#input.cursor?.upstreamOffset ?? -1n) + 1n, upstreamOffset)
   }
 
   #search(low: bigint, high: bigint): void {

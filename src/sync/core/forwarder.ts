@@ -220,8 +220,7 @@ export class Forwarder {
     const anchor = anchorOf(this.#cursor, this.#hasReconciled && this.#doubt === null)
     const known = {
       incarnation: this.#incarnation,
-      confirmedAt: this.#cursor?.upstreamOffset ?? null,
-      confirmedEnd: (this.#cursor?.confirmedOffset ?? -1n) + 1n,
+      cursor: this.#cursor,
       logStart: this.#logStart,
       sendableEnd: most(this.#sentEnd, this.#nextOffset),
     }

@@ -4,8 +4,7 @@ import { MAX_USER_HEADERS_BYTES } from '../../sdk/wire/batch.ts'
 import { headerValueOf, stringHeader } from '../../sdk/wire/header-values.ts'
 import { decodeUserHeaders, encodeUserHeaders } from '../../sdk/wire/user-headers.ts'
 
-export const ORIGIN_KEY_TEXT = 'edge-origin-us'
-const ORIGIN_KEY = stringHeader(ORIGIN_KEY_TEXT)
+export const ORIGIN_KEY = stringHeader('edge-origin-us')
 const ORIGIN_KEY_HEX = ORIGIN_KEY.bytes.toHex()
 
 /**
@@ -21,8 +20,13 @@ export function withOrigin(headersBytes: Uint8Array, originUs: bigint): Uint8Arr
 
 /** @returns the time of origin that the headers carry, µs since the Unix epoch; null when they carry none. */
 export function originOf(headersBytes: Uint8Array): bigint | null {
-  const bytes = originBytesOf(headersBytes)
-  return bytes?.length === 8 ? new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true) : null
+  return originIn(originBytesOf(headersBytes))
+}
+
+/** @param valueBytes of the header; undefined where there is none. */
+export function originIn(valueBytes: Uint8Array | undefined): bigint | null {
+  if (valueBytes?.length !== 8) return null
+  return new DataView(valueBytes.buffer, valueBytes.byteOffset).getBigUint64(0, true)
 }
 
 function originBytesOf(headersBytes: Uint8Array): Uint8Array | undefined {

@@ -55,19 +55,23 @@ export class TailSearch {
 
   /** @returns a look for the first of our records from there on. */
   look(offset: bigint): TailRequest {
-    const count = Math.min(LOOK_COUNT, this.#lookSize.pageCount)
+    const count = this.#lookCount
     return { kind: 'from', offset, count, expectedBytes: this.#lookSize.expectedBytes(count) }
   }
 
   /** A look had no answer, or one that says so. */
   failed(code: ErrorCode): void {
     const scan = this.#scan
-    const { count } = scan?.request ?? this.look(0n)
+    const count = scan?.request.count ?? this.#lookCount
     if (code === 'EDGE_FRAME_TOO_LARGE') this.#lookSize.tooLarge(count)
     if (code === 'EDGE_UPSTREAM_TIMEOUT') this.#lookSize.timedOut(count)
     if (scan === null) return
     if (lengthOf(scan.searched) > lengthOf(this.#searched)) this.#searched = scan.searched
     this.#scan = null
+  }
+
+  get #lookCount(): number {
+    return Math.min(LOOK_COUNT, this.#lookSize.pageCount)
   }
 
   /** So many records with so many bytes are on their way. */

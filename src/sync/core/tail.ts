@@ -85,6 +85,14 @@ const PAGE_GROWTH = 16
 /** So many messages are read before the anchor is looked at. */
 const ANCHOR_AFTER_COUNT = BigInt(FIRST_PAGE_COUNT + PAGE_GROWTH)
 
+/** Our newest record so far; `content` once its page was looked through. */
+interface Best {
+  readonly incarnation: number
+  readonly localOffset: bigint
+  readonly upstreamOffset: bigint
+  content: RecordContent | null
+}
+
 export class TailScan {
   readonly #options: TailScanOptions
   #end: bigint | null = null
@@ -100,8 +108,7 @@ export class TailScan {
   #anchor: TailAnchor | null
   #isAtAnchor = false
   #searched: OffsetSpan | null
-  #best: { incarnation: number; localOffset: bigint; upstreamOffset: bigint } | null = null
-  #bestContent: RecordContent | null = null
+  #best: Best | null = null
   #oldestInPage: bigint | null = null
 
   constructor(options: TailScanOptions) {
@@ -132,7 +139,7 @@ export class TailScan {
     const wanted = page.messages.filter((message) => message.offset < this.#lowest)
     const before = this.#best
     for (const message of wanted) this.#look(message)
-    if (this.#best !== null && this.#best !== before) this.#bestContent = page.contentAt(this.#best.upstreamOffset)
+    if (this.#best !== null && this.#best !== before) this.#best.content = page.contentAt(this.#best.upstreamOffset)
 
     const last = wanted.at(-1)
     if (last !== undefined && last.offset + 1n < this.#pageEnd) {
@@ -165,12 +172,12 @@ export class TailScan {
       best === null ||
       incarnation > best.incarnation ||
       (incarnation === best.incarnation && offset >= best.localOffset)
-    if (isNewer) this.#best = { incarnation, localOffset: offset, upstreamOffset: message.offset }
+    if (isNewer) this.#best = { incarnation, localOffset: offset, upstreamOffset: message.offset, content: null }
   }
 
   #finishPage(): TailVerdict | null {
     const upstreamEnd = this.#end ?? 0n
-    if (this.#best !== null) return { kind: 'found', ...this.#best, upstreamEnd, content: this.#bestContent }
+    if (this.#best !== null) return { kind: 'found', ...this.#best, upstreamEnd }
 
     const askedFrom = this.#pageFrom
     const oldest = this.#oldestInPage

@@ -229,6 +229,7 @@ export class PartitionRunner {
     const { ticket, offset, content } = effect
     try {
       const reading = this.options.partition.read(offset, 1, this.options.forwarder.bounds.maxBytes)
+      // As in `#read`: a hot read is used up in this very turn.
       const { batches } = reading instanceof Promise ? await reading : reading
       const here = contentInBatches(batches, offset)
       // Of what the log has lost nothing can be said.

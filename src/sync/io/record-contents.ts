@@ -2,8 +2,10 @@
 import { crc32 } from 'node:zlib'
 import { unpackMessages } from '../../sdk/index.ts'
 import type { StoredBatch } from '../../sdk/wire/batch.ts'
-import { ORIGIN_KEY_TEXT, originOf } from '../core/origin-header.ts'
+import { ORIGIN_KEY, originIn, originOf } from '../core/origin-header.ts'
 import type { RecordContent } from '../core/record-content.ts'
+
+const ORIGIN_KEY_BASE64 = ORIGIN_KEY.bytes.toBase64()
 
 /** @returns null when there is no such record in the batches. */
 export function contentInBatches(batches: readonly StoredBatch[], offset: bigint): RecordContent | null {
@@ -26,21 +28,19 @@ export interface JsonMessage {
 /** @returns null for a payload that is no base64. */
 export function contentOfJson({ payload, user_headers: headers }: JsonMessage): RecordContent | null {
   const bytes = bytesOf(payload)
-  if (bytes === null) return null
-  const key = new TextEncoder().encode(ORIGIN_KEY_TEXT).toBase64()
-  const origin = Array.isArray(headers) ? headers.find((header) => header?.key?.value === key) : undefined
-  const value = bytesOf(origin?.value?.value)
-  return contentOf(bytes, value?.length === 8 ? new DataView(value.buffer).getBigUint64(0, true) : null)
+  if (bytes === undefined) return null
+  const origin = Array.isArray(headers) ? headers.find((header) => header?.key?.value === ORIGIN_KEY_BASE64) : undefined
+  return contentOf(bytes, originIn(bytesOf(origin?.value?.value)))
 }
 
 function contentOf(payload: Uint8Array, originUs: bigint | null): RecordContent {
   return { payloadBytes: payload.length, payloadSum: crc32(payload), originUs }
 }
 
-function bytesOf(text: unknown): Uint8Array | null {
+function bytesOf(text: unknown): Uint8Array | undefined {
   try {
-    return typeof text === 'string' ? Uint8Array.fromBase64(text) : null
+    return typeof text === 'string' ? Uint8Array.fromBase64(text) : undefined
   } catch {
-    return null
+    return undefined
   }
 }

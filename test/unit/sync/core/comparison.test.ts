@@ -14,8 +14,7 @@ type Kept = readonly [prefix: bigint, offset: number, life: number]
 const INPUT: ComparisonInput = {
   prefixes: [OURS, NEWER],
   incarnation: 0,
-  confirmedAt: null,
-  confirmedEnd: 0n,
+  cursor: undefined,
   logStart: 0n,
   sendableEnd: 100n,
 }
@@ -69,7 +68,11 @@ test('what the log has too was sent by us, and one comparison tells', () => {
 
 test('what the cursor knows, what the log has lost, and what is of an older incarnation, is not compared', () => {
   const upstream = records(OURS, 0, 50, 1)
-  for (const change of [{ confirmedEnd: 50n }, { logStart: 50n }, { incarnation: 1 }])
+  for (const change of [
+    { cursor: { confirmedOffset: 49n, upstreamOffset: null } },
+    { logStart: 50n },
+    { incarnation: 1 },
+  ])
     assert.deepEqual(compare(upstream, lives(60), change), { partsAt: null, looks: 0, compared: 0 })
 })
 
@@ -90,7 +93,7 @@ test('an upstream that is ahead of the log has all of it, or parts from it befor
 
 test('what is confirmed is not searched, and where nothing behind it is the same, what follows it is new', () => {
   const upstream = records(OURS, 0, 500, 0)
-  const change = { confirmedAt: 99n, confirmedEnd: 100n }
+  const change = { cursor: { confirmedOffset: 99n, upstreamOffset: 99n } }
   assert.equal(compare(upstream, lives(100, 500), change).partsAt, 100n)
   const { partsAt, looks } = compare(upstream, lives(101, 500), change)
   assert.equal(partsAt, 101n)
@@ -100,8 +103,9 @@ test('what is confirmed is not searched, and where nothing behind it is the same
 test('what an earlier restored copy sent under newer ids is told from what is here', () => {
   const upstream = [...records(OURS, 0, 64, 0), ...records(NEWER, 45, 80, 1)]
   assert.equal(
-    compare(upstream, [...lives(45, 25), 2, 2, 2, 2, 2, 2, 2, 2, 2, 2], { confirmedAt: 63n, confirmedEnd: 45n })
-      .partsAt,
+    compare(upstream, [...lives(45, 25), 2, 2, 2, 2, 2, 2, 2, 2, 2, 2], {
+      cursor: { confirmedOffset: 44n, upstreamOffset: 63n },
+    }).partsAt,
     70n,
   )
 })

@@ -9,10 +9,10 @@ const OURS = 11n
 const NEWER = 12n
 const foreign = (offset: number): bigint => messageId(99n, BigInt(offset))
 
-/** An upstream partition: ids by offset, the oldest kept one, and how many messages an answer holds at most. */
 /** Made from where it lies. */
 const contentAt = (offset: bigint): RecordContent => ({ payloadBytes: 1, payloadSum: Number(offset), originUs: null })
 
+/** An upstream partition: ids by offset, the oldest kept one, and how many messages an answer holds at most. */
 function scan(
   ids: readonly bigint[],
   start = 0,
