@@ -2,7 +2,7 @@
 import { formatBytes } from '../../byte-text.ts'
 import type { BenchOptions } from '../bench/plan.ts'
 import type { BenchPlace, BenchReport, ScenarioReport } from '../bench/report.ts'
-import { counted } from './counted.ts'
+import { counted } from '../counted.ts'
 import { formatRows, type OutputForm, type Row, Shown } from './output.ts'
 
 export function formatBenchHead(place: BenchPlace, { connections, payloadBytes, seconds }: BenchOptions): string {

@@ -1,7 +1,7 @@
 /** The state of an edge in sentences: what is, what is wrong, and what to do about it. Pure. */
 import { formatBytes } from '../../byte-text.ts'
+import { counted } from '../counted.ts'
 import type { Overview } from '../observe/overview.ts'
-import { counted } from './counted.ts'
 import { formatRows, formatSpan, formatTime, list, type Row, Shown, textOf, time } from './output.ts'
 
 /** As it comes over the wire: whole numbers are `number` where exact, else `bigint`. */

@@ -5,6 +5,7 @@
 import { parse as parseToml, TomlError } from 'smol-toml'
 import { EdgeError } from '../../errors.ts'
 import type { Setting, SettingsTable } from '../../setting.ts'
+import { counted } from '../counted.ts'
 import { type Config, LISTS, SECTIONS } from './schema.ts'
 import { formatSetting, parseSetting } from './value.ts'
 
@@ -78,7 +79,7 @@ export function readConfig(sources: ConfigSources): ReadConfig {
 export const firstWord = (text: string): string => /^\w*/.exec(text)?.[0] ?? ''
 
 export function configInvalid(problems: readonly string[]): EdgeError {
-  const title = problems.length === 1 ? 'configuration: 1 problem' : `configuration: ${problems.length} problems`
+  const title = `configuration: ${counted(problems.length, 'problem')}`
   return new EdgeError('EDGE_CONFIG_INVALID', [title, ...problems].join('\n  '), { details: { problems } })
 }
 

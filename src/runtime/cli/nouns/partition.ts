@@ -1,6 +1,7 @@
 /** `partition` and `segment`: create, delete. */
+
+import { counted } from '../../counted.ts'
 import type { Command } from '../command.ts'
-import { counted } from '../counted.ts'
 import type { Argument } from '../grammar.ts'
 import { serverCommand } from '../server-command.ts'
 import { commandWords, VERBS } from '../words.ts'
